@@ -1,0 +1,81 @@
+"""One JSON encoding for everything that is hashed, and one strict reader for JSON from outside.
+
+The encoding is that of RFC 8785 for the values we allow (no floats): keys sorted, no blanks,
+UTF-8, no escapes beyond those that JSON demands. Keys are ASCII in every document of ours, so that
+sorting by code point and by UTF-16 unit agree.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from builder.errors import IntegrityError
+
+Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
+"""A JSON value as this project writes it: no floats."""
+
+
+def encode(value: object) -> bytes:
+    """Encode to canonical bytes. Tuples count as arrays.
+
+    Raises:
+        TypeError: A float, or a type that JSON does not have: a bug of the caller.
+    """
+    _refuse_floats(value)
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+    return text.encode()
+
+
+def _refuse_floats(value: object) -> None:
+    if isinstance(value, float):
+        raise TypeError(f"canonical JSON has no floats, got {value!r}")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"canonical JSON takes string keys, got {key!r}")
+            _refuse_floats(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_floats(item)
+
+
+def decode(data: bytes, *, at: str, limit: int = 16 << 20) -> Any:
+    """Parse JSON that came from outside, refusing what two readers could read differently.
+
+    Args:
+        data: The bytes.
+        at: What they are, for the message.
+        limit: The most bytes that are looked at.
+
+    Raises:
+        IntegrityError: Too large, not UTF-8, not JSON, a duplicate key, ``NaN``, nested too deep.
+    """
+    if len(data) > limit:
+        raise IntegrityError(f"{at}: {len(data)} bytes of JSON, the limit is {limit}")
+    try:
+        return json.loads(
+            data.decode(), object_pairs_hook=_unique(at), parse_constant=_refuse_constant(at)
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise IntegrityError(f"{at}: not JSON: {error}") from error
+
+
+def _unique(at: str) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(items)
+        if len(value) != len(items):
+            keys = [key for key, _ in items]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise IntegrityError(f"{at}: duplicate key {twice!r}")
+        return value
+
+    return pairs
+
+
+def _refuse_constant(at: str) -> Any:
+    def refuse(text: str) -> NoReturn:
+        raise IntegrityError(f"{at}: {text} is not JSON")
+
+    return refuse

@@ -1,0 +1,133 @@
+"""Content digests: the only module that hashes.
+
+OCI image-spec, descriptor.md, "Digests": ``algorithm ":" encoded``. Of the registered algorithms
+only sha256 is written in practice; sha512 is refused by name rather than carried half way.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import BinaryIO, Self
+
+from builder.errors import IntegrityError, ProjectError
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+CHUNK = 1 << 20
+"""How many bytes are read at a time where a stream is copied or hashed."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Digest:
+    """The sha256 of some bytes, with one spelling: ``sha256:`` and 64 lower-case hex digits.
+
+    >>> Digest.of(b"").hex[:12]
+    'e3b0c44298fc'
+    >>> Digest.parse(str(Digest.of(b""))) == Digest.of(b"")
+    True
+    """
+
+    hex: str
+
+    @classmethod
+    def parse(cls, text: str, *, at: str = "digest") -> Self:
+        """Read the one spelling. ``at`` names the place for the message.
+
+        Raises:
+            ProjectError: Another algorithm, another length, upper case, anything around it.
+        """
+        algorithm, colon, encoded = text.partition(":")
+        if not colon or algorithm != "sha256":
+            raise ProjectError(f"{at}: expected 'sha256:' and 64 hex digits, got {text!r}")
+        if len(encoded) != 64:
+            raise ProjectError(f"{at}: sha256 takes 64 hex digits, got {len(encoded)}: {encoded!r}")
+        if not _HEX.fullmatch(encoded):
+            raise ProjectError(f"{at}: sha256 takes lower-case hex digits, got {encoded!r}")
+        return cls(encoded)
+
+    @classmethod
+    def of(cls, data: bytes | memoryview) -> Self:
+        """Hash bytes that are at hand."""
+        return cls(hashlib.sha256(data).hexdigest())
+
+    @classmethod
+    def of_stream(cls, stream: BinaryIO) -> Self:
+        """Hash a stream to its end, in constant memory."""
+        hasher = Hasher()
+        while chunk := stream.read(CHUNK):
+            hasher.update(chunk)
+        return cls(hasher.digest().hex)
+
+    def check(self, data: bytes, *, at: str) -> bytes:
+        """Return ``data`` if it is what this digest names.
+
+        Raises:
+            IntegrityError: It is not.
+        """
+        if (got := Digest.of(data)) != self:
+            raise IntegrityError(f"{at}: expected {self}, got {got} ({len(data)} bytes)")
+        return data
+
+    @property
+    def short(self) -> str:
+        """Twelve hex digits, for people. Never parsed back."""
+        return self.hex[:12]
+
+    def __str__(self) -> str:
+        return f"sha256:{self.hex}"
+
+
+class Hasher:
+    """A sha256 under way, with the count of bytes it has seen."""
+
+    __slots__ = ("_hash", "size")
+
+    def __init__(self, data: Iterable[bytes] = ()) -> None:
+        self._hash = hashlib.sha256()
+        self.size = 0
+        for chunk in data:
+            self.update(chunk)
+
+    def update(self, chunk: bytes | bytearray | memoryview) -> None:
+        """Take the next bytes of the stream."""
+        self._hash.update(chunk)
+        self.size += len(chunk)
+
+    def digest(self) -> Digest:
+        """The digest of what was seen so far."""
+        return Digest(self._hash.hexdigest())
+
+
+def git_blob_id(data: bytes) -> str:
+    """The object id that git (sha1 format) gives a blob of these bytes."""
+    header = b"blob %d\0" % len(data)
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectId:
+    """A git object id in full: 40 hex digits (sha1) or 64 (sha256). Never abbreviated."""
+
+    hex: str
+
+    @classmethod
+    def parse(cls, text: str, *, at: str = "object id") -> Self:
+        """Read a full id.
+
+        Raises:
+            ProjectError: A branch, a tag, an abbreviation, upper case.
+        """
+        if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+            raise ProjectError(
+                f"{at}: expected a full git object id of 40 or 64 hex digits, got {text!r}",
+                hint="names and short ids can change their meaning; write the id in full",
+            )
+        return cls(text)
+
+    @property
+    def short(self) -> str:
+        """Twelve hex digits, for people. Never parsed back."""
+        return self.hex[:12]
+
+    def __str__(self) -> str:
+        return self.hex

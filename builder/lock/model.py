@@ -1,0 +1,242 @@
+"""The pins of all lockfiles, as frozen values. ``builder.lock.codec`` reads and writes them.
+
+A pin keeps what it *follows* (where a newer one would be looked for) beside what it *is* (the
+identity that a build uses). Detail that nobody resolved yet is ``None`` or empty: absent, not
+invented. ``at`` says where the entry stands (``lockfiles/vllm.yaml:12: vllm.NAME``), for messages;
+it is no part of the value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from builder.digest import Digest, ObjectId
+from builder.oci import Platform
+from builder.reference import Reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escrow:
+    """A place of ours where the pinned bytes are kept: a registry repository, or an OCI layout
+    directory relative to the project."""
+
+    registry: Reference | None = None
+    layout: str | None = None
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerPin:
+    """One layer of a pinned image: the blob as served, and what it inflates to."""
+
+    digest: Digest
+    size: int
+    diff_id: Digest | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformPin:
+    """One platform's manifest of a pinned image."""
+
+    manifest: Digest
+    config: Digest | None = None
+    layers: tuple[LayerPin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmBuild:
+    """Which vLLM the image holds, read from the image itself."""
+
+    version: str
+    commit: ObjectId | None = None
+    package: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePin:
+    """A base image (``lockfiles/vllm.yaml``). At least one of ``index`` and ``platforms`` is
+    given; ``index`` is what the tag named when it was locked."""
+
+    name: str
+    follows: Reference
+    index: Digest | None = None
+    platforms: tuple[tuple[Platform, PlatformPin], ...] = ()
+    vllm: VllmBuild | None = None
+    files: Digest | None = None
+    escrow: tuple[Escrow, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+    def platform(self, platform: Platform) -> PlatformPin | None:
+        """What is known of one platform."""
+        return dict(self.platforms).get(platform)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of a source pin. ``path`` is the path in its repository."""
+
+    path: str
+    digest: Digest
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePin:
+    """Files of another git repository at a commit (``lockfiles/sources.yaml``)."""
+
+    name: str
+    repository: str
+    follows: str | None = None
+    """The ref that a bump looks at; ``None`` for a pin that stays."""
+    commit: ObjectId
+    tree: ObjectId
+    files: tuple[SourceFile, ...]
+    escrow: tuple[Escrow, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+    def file(self, path: str) -> SourceFile | None:
+        """The pinned file at ``path``, if it is one of those that were pinned."""
+        return next((item for item in self.files if item.path == path), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDiff:
+    """A diff that somebody publishes as a file: where a source pin has it."""
+
+    source: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullPin:
+    """An upstream pull request (``lockfiles/pulls.yaml``).
+
+    The change is either the git diff from ``base`` to ``head``, or the file that ``published``
+    names (a rebase that someone maintains). ``diff`` is the canonical digest of the change,
+    whichever way it comes; ``raw`` that of the bytes as they were fetched.
+    """
+
+    name: str
+    repository: str
+    pull: int
+    base: ObjectId | None = None
+    head: ObjectId | None = None
+    published: SourceDiff | None = None
+    diff: Digest
+    raw: Digest | None = None
+    root: str | None = None
+    strip: int | None = None
+    escrow: tuple[Escrow, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelPin:
+    """A Python wheel (``lockfiles/wheels.yaml``).
+
+    ``path`` is a directory of the project that holds the unpacked wheel, for wheels of our own;
+    otherwise the wheel is fetched through pip as ``project==version``.
+    """
+
+    name: str
+    project: str
+    version: str
+    filename: str
+    digest: Digest
+    size: int | None = None
+    path: str | None = None
+    escrow: tuple[Escrow, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subtree:
+    """A directory of a commit, by path and tree id."""
+
+    path: str
+    tree: ObjectId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenesisPin:
+    """A commit of the Genesis patch set (``lockfiles/genesis.yaml``)."""
+
+    name: str
+    repository: str
+    follows: str | None = None
+    commit: ObjectId
+    tree: ObjectId
+    payload: Subtree | None = None
+    plugin: Subtree | None = None
+    reachable: tuple[str, ...] = ()
+    """Refs from which the commit could be reached when it was locked."""
+    escrow: tuple[Escrow, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFile:
+    """One file of a model. Without a digest the entry is visibly incomplete."""
+
+    path: str
+    digest: Digest | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPin:
+    """Model weights at a revision (``lockfiles/models.yaml``)."""
+
+    name: str
+    repository: str
+    follows: str | None = None
+    commit: ObjectId
+    files: tuple[ModelFile, ...] = ()
+    include: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+    locked: str | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFile:
+    """A file that a variant changes: before and after; ``None`` where there is none."""
+
+    path: str
+    pre: Digest | None = None
+    post: Digest | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a variant baked to on one platform when a person accepted it
+    (``lockfiles/images/NAME.yaml``)."""
+
+    variant: str
+    platform: Platform
+    digest: Digest
+    diff_ids: tuple[Digest, ...]
+    files: tuple[ResultFile, ...] = ()
+    at: str = field(default="", compare=False)
+
+
+Pin: TypeAlias = ImagePin | PullPin | SourcePin | WheelPin | GenesisPin | ModelPin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """All lockfiles of a project. Mappings are by pin name (results by variant name)."""
+
+    images: Mapping[str, ImagePin] = field(default_factory=dict)
+    pulls: Mapping[str, PullPin] = field(default_factory=dict)
+    sources: Mapping[str, SourcePin] = field(default_factory=dict)
+    wheels: Mapping[str, WheelPin] = field(default_factory=dict)
+    genesis: Mapping[str, GenesisPin] = field(default_factory=dict)
+    models: Mapping[str, ModelPin] = field(default_factory=dict)
+    results: Mapping[str, tuple[Result, ...]] = field(default_factory=dict)

@@ -1,0 +1,302 @@
+"""Descriptors, manifests, indexes: the OCI image and Docker schema 2 documents, as values.
+
+Foreign documents keep their exact bytes (``raw``): what we hash, push and sign is what we were
+given. Unknown fields are left alone; fields that we act on are checked.
+
+Sources: OCI image-spec v1.1 (descriptor.md, manifest.md, image-index.md), Docker Registry
+"Image Manifest Version 2, Schema 2".
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Self
+
+from builder import canonical
+from builder.digest import Digest
+from builder.errors import IntegrityError, ProjectError, UsageError
+
+MANIFEST_LIMIT = 4 << 20
+"""The most bytes a manifest or index may have (distribution-spec, "Pushing Manifests")."""
+
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+OCI_LAYER_TAR = "application/vnd.oci.image.layer.v1.tar"
+OCI_LAYER_GZIP = "application/vnd.oci.image.layer.v1.tar+gzip"
+OCI_LAYER_ZSTD = "application/vnd.oci.image.layer.v1.tar+zstd"
+DOCKER_INDEX = "application/vnd.docker.distribution.manifest.list.v2+json"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json"
+DOCKER_LAYER_GZIP = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+
+INDEX_TYPES = frozenset({OCI_INDEX, DOCKER_INDEX})
+MANIFEST_TYPES = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
+
+
+class Family(Enum):
+    """The two sets of media types. An image keeps its base's, so that no client sees a mixture."""
+
+    OCI = "oci"
+    DOCKER = "docker"
+
+    @property
+    def manifest(self) -> str:
+        return OCI_MANIFEST if self is Family.OCI else DOCKER_MANIFEST
+
+    @property
+    def config(self) -> str:
+        return OCI_CONFIG if self is Family.OCI else DOCKER_CONFIG
+
+    @property
+    def layer(self) -> str:
+        """The media type of a gzip layer."""
+        return OCI_LAYER_GZIP if self is Family.OCI else DOCKER_LAYER_GZIP
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Platform:
+    """``os/architecture[/variant]``, in Go's names."""
+
+    os: str
+    architecture: str
+    variant: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, *, at: str = "platform") -> Self:
+        """Read ``linux/amd64`` or ``linux/arm64/v8``.
+
+        Raises:
+            UsageError: Another number of parts, an empty part.
+        """
+        parts = text.split("/")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise UsageError(
+                f"{at}: expected os/architecture, got {text!r}", hint="for example linux/amd64"
+            )
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.os, self.architecture, self.variant) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """A typed, sized reference to content (image-spec, descriptor.md).
+
+    ``extra`` holds the fields that we do not act on (urls, artifactType, ...), as they were, so
+    that a base's descriptors go into our manifest unchanged.
+    """
+
+    media_type: str
+    digest: Digest
+    size: int
+    platform: Platform | None = None
+    annotations: tuple[tuple[str, str], ...] = ()
+    extra: tuple[tuple[str, Any], ...] = field(default=(), repr=False, hash=False)
+
+    @classmethod
+    def parse(cls, value: object, *, at: str) -> Self:
+        """Read one descriptor of a decoded document.
+
+        Raises:
+            IntegrityError: A required field is missing or of another type.
+        """
+        fields = _mapping(value, at=at)
+        size = fields.pop("size", None)
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise IntegrityError(f"{at}.size: expected a count of bytes, got {size!r}")
+        media_type = _string(fields.pop("mediaType", None), at=f"{at}.mediaType")
+        digest = _digest(fields.pop("digest", None), at=f"{at}.digest")
+        annotations = _mapping(fields.pop("annotations", None) or {}, at=f"{at}.annotations")
+        platform = fields.pop("platform", None)
+        return cls(
+            media_type=media_type,
+            digest=digest,
+            size=size,
+            platform=None if platform is None else _platform(platform, at=f"{at}.platform"),
+            annotations=tuple(
+                (key, _string(text, at=f"{at}.annotations.{key}"))
+                for key, text in sorted(annotations.items())
+            ),
+            extra=tuple(sorted(fields.items())),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The descriptor as a JSON object."""
+        value: dict[str, Any] = dict(self.extra)
+        value |= {"mediaType": self.media_type, "digest": str(self.digest), "size": self.size}
+        if self.platform is not None:
+            value["platform"] = {
+                "os": self.platform.os,
+                "architecture": self.platform.architecture,
+            } | ({"variant": self.platform.variant} if self.platform.variant else {})
+        if self.annotations:
+            value["annotations"] = dict(self.annotations)
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One platform's image: its config and its layers, bottom first, and its exact bytes."""
+
+    raw: bytes = field(repr=False)
+    media_type: str
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    annotations: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, raw: bytes, *, media_type: str | None = None, at: str = "manifest") -> Self:
+        """Read manifest bytes. ``media_type`` is what the transport said, where it said something.
+
+        Raises:
+            IntegrityError: Not a manifest, a schema 1 manifest, or a document that says another
+                type of itself than the transport did (image-spec, "mediaType" confusion).
+        """
+        value, kind = _document(raw, media_type=media_type, at=at)
+        if kind not in MANIFEST_TYPES or "manifests" in value:
+            raise IntegrityError(f"{at}: expected an image manifest, got {kind!r}")
+        layers = value.get("layers")
+        if not isinstance(layers, list):
+            raise IntegrityError(f"{at}.layers: expected a list, got {layers!r}")
+        annotations = _mapping(value.get("annotations") or {}, at=f"{at}.annotations")
+        return cls(
+            raw=raw,
+            media_type=kind,
+            config=Descriptor.parse(value.get("config"), at=f"{at}.config"),
+            layers=tuple(
+                Descriptor.parse(layer, at=f"{at}.layers[{number}]")
+                for number, layer in enumerate(layers)
+            ),
+            annotations=tuple(
+                (key, _string(text, at=f"{at}.annotations.{key}"))
+                for key, text in sorted(annotations.items())
+            ),
+        )
+
+    @property
+    def digest(self) -> Digest:
+        return Digest.of(self.raw)
+
+    @property
+    def family(self) -> Family:
+        return Family.DOCKER if self.media_type == DOCKER_MANIFEST else Family.OCI
+
+    @property
+    def descriptor(self) -> Descriptor:
+        return Descriptor(media_type=self.media_type, digest=self.digest, size=len(self.raw))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Manifests of several platforms, and its exact bytes."""
+
+    raw: bytes = field(repr=False)
+    media_type: str
+    manifests: tuple[Descriptor, ...]
+
+    @classmethod
+    def parse(cls, raw: bytes, *, media_type: str | None = None, at: str = "index") -> Self:
+        """Read index bytes.
+
+        Raises:
+            IntegrityError: Not an index, or one that says another type than the transport did.
+        """
+        value, kind = _document(raw, media_type=media_type, at=at)
+        if kind not in INDEX_TYPES or "layers" in value or "config" in value:
+            raise IntegrityError(f"{at}: expected an image index, got {kind!r}")
+        manifests = value.get("manifests")
+        if not isinstance(manifests, list):
+            raise IntegrityError(f"{at}.manifests: expected a list, got {manifests!r}")
+        return cls(
+            raw=raw,
+            media_type=kind,
+            manifests=tuple(
+                Descriptor.parse(item, at=f"{at}.manifests[{number}]")
+                for number, item in enumerate(manifests)
+            ),
+        )
+
+    @property
+    def digest(self) -> Digest:
+        return Digest.of(self.raw)
+
+    def select(self, platform: Platform, *, at: str) -> Descriptor:
+        """The one manifest for ``platform``.
+
+        A platform without a variant matches an entry with any variant only if one entry matches.
+        Entries of buildkit attestations (``unknown/unknown``) match nothing a user asks for.
+
+        Raises:
+            IntegrityError: No entry, or several; the message lists what there is.
+        """
+        exact = [item for item in self.manifests if item.platform == platform]
+        loose = [
+            item
+            for item in self.manifests
+            if item.platform is not None
+            and platform.variant is None
+            and (item.platform.os, item.platform.architecture)
+            == (platform.os, platform.architecture)
+        ]
+        found = exact or loose
+        if len(found) != 1:
+            known = ", ".join(sorted(str(item.platform) for item in self.manifests))
+            raise IntegrityError(
+                f"{at}: {len(found)} manifests for platform {str(platform)!r}, wanted one;"
+                f" the index has: {known or 'none'}",
+                hint="choose another with --platform",
+            )
+        return found[0]
+
+
+def parse_document(raw: bytes, *, media_type: str | None, at: str) -> Manifest | Index:
+    """Read bytes that may be either. See the two ``parse`` methods for what is refused."""
+    _, kind = _document(raw, media_type=media_type, at=at)
+    if kind in INDEX_TYPES:
+        return Index.parse(raw, media_type=media_type, at=at)
+    return Manifest.parse(raw, media_type=media_type, at=at)
+
+
+def _document(raw: bytes, *, media_type: str | None, at: str) -> tuple[dict[str, Any], str]:
+    value = _mapping(canonical.decode(raw, at=at, limit=MANIFEST_LIMIT), at=at)
+    if value.get("schemaVersion") != 2:
+        raise IntegrityError(
+            f"{at}: schemaVersion {value.get('schemaVersion')!r} is not supported, wanted 2"
+        )
+    own = value.get("mediaType")
+    said = None if media_type is None else media_type.partition(";")[0].strip()
+    if own is not None and said is not None and own != said:
+        raise IntegrityError(f"{at}: served as {said!r} but says of itself {own!r}")
+    kind = own or said
+    if kind is None:  # OCI 1.0 layouts may leave mediaType out: the fields decide.
+        kind = OCI_INDEX if "manifests" in value else OCI_MANIFEST
+    return value, _string(kind, at=f"{at}.mediaType")
+
+
+def _mapping(value: object, *, at: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise IntegrityError(f"{at}: expected an object, got {value!r}")
+    return dict(value)
+
+
+def _string(value: object, *, at: str) -> str:
+    if not isinstance(value, str):
+        raise IntegrityError(f"{at}: expected a string, got {value!r}")
+    return value
+
+
+def _digest(value: object, *, at: str) -> Digest:
+    try:
+        return Digest.parse(_string(value, at=at), at=at)
+    except ProjectError as error:  # the same spelling rule, but not a file of the user's
+        raise IntegrityError(error.message) from error
+
+
+def _platform(value: object, *, at: str) -> Platform:
+    fields = _mapping(value, at=at)
+    return Platform(
+        _string(fields.get("os"), at=f"{at}.os"),
+        _string(fields.get("architecture"), at=f"{at}.architecture"),
+        fields.get("variant"),
+    )

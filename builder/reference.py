@@ -1,0 +1,75 @@
+"""Image references: ``[registry/]repository[:tag][@digest]``, with docker.io's normalisation.
+
+The grammar is that of distribution/reference (``reference.go``): the first component is a registry
+if it has a dot or a colon, or is ``localhost``, or has an upper-case letter; otherwise the registry
+is docker.io, and a one-component repository there lives under ``library/``.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Self
+
+from builder.digest import Digest
+from builder.errors import UsageError
+
+DOCKER_HUB = "docker.io"
+_HUB_ALIASES = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REPOSITORY = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?")
+_REPOSITORY_LIMIT = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A place in a registry. Equal references name the same place, however they were spelt."""
+
+    registry: str
+    repository: str
+    tag: str | None = None
+    digest: Digest | None = None
+
+    @classmethod
+    def parse(cls, text: str, *, at: str = "image reference") -> Self:
+        """Read a reference as people write it. No tag is added where none was written.
+
+        Raises:
+            UsageError: It does not follow the grammar; the message names the part.
+        """
+        rest, separator, encoded = text.partition("@")
+        digest = Digest.parse(encoded, at=f"{at}: {text!r}") if separator else None
+        head, slash, tail = rest.partition("/")
+        if slash and ("." in head or ":" in head or head == "localhost" or head != head.lower()):
+            registry, path = head, tail
+        else:
+            registry, path = DOCKER_HUB, rest
+        repository, colon, tag = path.partition(":")
+        if colon and not _TAG.fullmatch(tag):
+            raise UsageError(f"{at}: {text!r}: {tag!r} is not a tag")
+        if not _REGISTRY.fullmatch(registry):
+            raise UsageError(f"{at}: {text!r}: {registry!r} is not a registry")
+        if registry in _HUB_ALIASES:
+            registry = DOCKER_HUB
+            if "/" not in repository and repository:
+                repository = f"library/{repository}"
+        if not _REPOSITORY.fullmatch(repository) or len(repository) > _REPOSITORY_LIMIT:
+            raise UsageError(
+                f"{at}: {text!r}: {repository!r} is not a repository",
+                hint="repositories are lower case, with single separators",
+            )
+        return cls(registry=registry, repository=repository, tag=tag or None, digest=digest)
+
+    @property
+    def name(self) -> str:
+        """Registry and repository."""
+        return f"{self.registry}/{self.repository}"
+
+    def at(self, digest: Digest) -> Self:
+        """The same repository at a digest, the tag dropped: what a machine should fetch."""
+        return replace(self, tag=None, digest=digest)
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.name}{tag}{f'@{self.digest}' if self.digest else ''}"

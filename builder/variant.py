@@ -1,0 +1,205 @@
+"""Variants and overlays: recipes written by people, as frozen values.
+
+A *target* path is where a file goes in the image: with a leading slash it is absolute, otherwise
+it is relative to the packages directory of the image's Python (``.../dist-packages``), which is
+discovered from the image, never guessed. ``at`` is the place in the file, for messages.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from builder.digest import Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedBase:
+    """An entry of ``lockfiles/vllm.yaml``."""
+
+    pin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutBase:
+    """An OCI image layout on disk, relative to the project; the manifest or index by digest."""
+
+    layout: str
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchBase:
+    """Nothing at all."""
+
+
+Base: TypeAlias = PinnedBase | LayoutBase | ScratchBase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Python:
+    """Which Python the image has, for images where it cannot be discovered (``base: scratch``)."""
+
+    version: str
+    """``3.12``"""
+    packages: str
+    """The packages directory, from the root: ``usr/local/lib/python3.12/dist-packages``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullStep:
+    """Apply a pinned pull request. ``ignore`` are globs over the diff's own paths (after the
+    strip); ``until_upstream`` leaves the step out, visibly, where upstream has it already."""
+
+    name: str
+    pull: str
+    ignore: tuple[str, ...] = ()
+    root: str | None = None
+    strip: int | None = None
+    until_upstream: bool = False
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlayStep:
+    """Apply ``overlays/NAME/``."""
+
+    name: str
+    overlay: str
+    until_upstream: bool = False
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """One file of a source pin and where it goes. ``replaces`` is the pre-image, ``None`` for a
+    file that must not exist; ``mode`` is ``None`` to keep what is there (0644 for a new file)."""
+
+    source: str
+    target: str
+    replaces: Digest | None
+    mode: int | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStep:
+    """Place files of a source pin."""
+
+    name: str
+    source: str
+    files: tuple[Placement, ...]
+    until_upstream: bool = False
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelsStep:
+    """Install pinned wheels into the packages directory, without resolving dependencies."""
+
+    name: str
+    wheels: tuple[str, ...]
+    at: str = field(default="", compare=False)
+
+
+Step: TypeAlias = PullStep | OverlayStep | SourceStep | WheelsStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSettings:
+    """Changes to the base's config. ``None`` keeps what the base has; an empty tuple empties it.
+    ``env`` and ``labels`` are merged into the base's, ours win; a value of ``None`` removes."""
+
+    env: tuple[tuple[str, str | None], ...] = ()
+    labels: tuple[tuple[str, str | None], ...] = ()
+    entrypoint: tuple[str, ...] | None = None
+    command: tuple[str, ...] | None = None
+    workdir: str | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A recipe: base, ordered steps, image settings, models."""
+
+    name: str
+    description: str = ""
+    base: Base
+    python: Python | None = None
+    steps: tuple[Step, ...] = ()
+    image: ImageSettings = ImageSettings()
+    models: tuple[str, ...] = ()
+    at: str = field(default="", compare=False)
+
+
+class Action(StrEnum):
+    """What an anchored edit does with its text."""
+
+    REPLACE = "replace"
+    INSERT_BEFORE = "insert-before"
+    INSERT_AFTER = "insert-after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRule:
+    """A whole file. ``replaces`` is the pre-image, ``None`` for a file that must not exist."""
+
+    target: str
+    file: str
+    data: bytes = field(repr=False)
+    replaces: Digest | None
+    mode: int | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveRule:
+    """A file that goes away; ``replaces`` is its content."""
+
+    target: str
+    replaces: Digest
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One anchored edit: ``anchor`` must stand exactly ``count`` times, byte for byte."""
+
+    anchor: bytes
+    action: Action
+    text: bytes
+    count: int = 1
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRule:
+    """Anchored edits of one file, in order; ``replaces`` pins the pre-image where given."""
+
+    target: str
+    edits: tuple[Edit, ...]
+    replaces: Digest | None = None
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchRule:
+    """A diff that stands in the overlay's directory."""
+
+    file: str
+    data: bytes = field(repr=False)
+    root: str | None = None
+    strip: int | None = None
+    ignore: tuple[str, ...] = ()
+    at: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """``overlays/NAME/overlay.yaml`` with the bytes of the files it names."""
+
+    name: str
+    files: tuple[FileRule, ...] = ()
+    remove: tuple[RemoveRule, ...] = ()
+    edits: tuple[EditRule, ...] = ()
+    patch: PatchRule | None = None
+    at: str = field(default="", compare=False)
