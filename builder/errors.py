@@ -53,18 +53,29 @@ class PolicyError(BuilderError):
 class PatchError(BuilderError):
     """A step does not apply as declared.
 
-    ``verdict`` is one of the words of :data:`builder.verdict.Verdict`; ``path`` is the file in the
-    image, absolute without its leading slash, or ``None`` where no single file is to blame.
+    ``verdict`` is one of the words of :class:`builder.verdict.Verdict`; ``path`` is the file in the
+    image (without a leading slash), or ``None`` where no single file is to blame. ``findings`` has
+    one line for each file where several are to blame; ``difference`` is a unified diff that shows
+    what is wrong.
     """
 
     exit_status = 6
 
     def __init__(
-        self, message: str, *, verdict: str, path: str | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        verdict: str,
+        path: str | None = None,
+        hint: str | None = None,
+        findings: tuple[str, ...] = (),
+        difference: str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.verdict = verdict
         self.path = path
+        self.findings = findings
+        self.difference = difference
 
 
 class GoneError(BuilderError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from builder.digest import Digest
+from builder.lock.model import WheelPin
 from builder.oci import Descriptor, Index, Manifest
 from builder.reference import Reference
 
@@ -157,7 +158,7 @@ class Git(Protocol):
 class Wheels(Protocol):
     """Where wheels come from."""
 
-    def fetch(self, *, project: str, version: str, filename: str, digest: Digest) -> Path:
+    def fetch(self, pin: WheelPin) -> Path:
         """The wheel's file, its bytes verified. Kept by digest; asked for once.
 
         Raises:

@@ -1,0 +1,193 @@
+"""The base of a variant: its documents, verified against the lock, and where its layers are.
+
+Nothing of a layer is read here. Index, manifest and config are small and are kept in the store by
+digest, so that they are fetched once.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from builder import canonical
+from builder.digest import Digest
+from builder.errors import IntegrityError, ProjectError
+from builder.lock.model import ImagePin
+from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
+from builder.ports import Registry, Store
+from builder.reference import Reference
+
+_CONFIG_LIMIT = 16 << 20
+
+
+class Origin(Protocol):
+    """Where the blobs of a base come from."""
+
+    def document(self, digest: Digest) -> bytes:
+        """An index or manifest by digest, verified."""
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        """A blob as a stream, verified at its end (see ``Registry.blob``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryOrigin:
+    """A repository of a registry. ``registry`` is called when something is really fetched, so
+    that a build that fetches nothing does not load a client."""
+
+    registry: Callable[[], Registry]
+    reference: Reference
+
+    def document(self, digest: Digest) -> bytes:
+        return self.registry().manifest(self.reference.at(digest)).raw
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        return self.registry().blob(self.reference, descriptor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """A base image on one platform.
+
+    ``config`` is the config's exact bytes (see :func:`config_of` for its meaning); ``reference``
+    is where the lock says the image lives, ``None`` for a layout on disk.
+    """
+
+    manifest: Manifest
+    config: bytes = field(repr=False)
+    diff_ids: tuple[Digest, ...]
+    origin: Origin = field(repr=False)
+    reference: Reference | None = None
+    index: Digest | None = None
+
+
+def identify(pin: ImagePin, platform: Platform) -> Digest | None:
+    """The digest of the base's manifest, where the lock knows it already."""
+    known = pin.platform(platform)
+    return None if known is None else known.manifest
+
+
+def obtain_pinned(
+    pin: ImagePin, platform: Platform, *, store: Store, registry: Callable[[], Registry]
+) -> Base:
+    """The base that a lock entry pins.
+
+    Raises:
+        IntegrityError: What was fetched contradicts the lock: another config, other layers or
+            diff_ids, a manifest that is not a member of the pinned index.
+        ProjectError: The lock has neither an index nor this platform.
+        GoneError, NetworkError: A document is not in the store and cannot be had.
+    """
+    origin = RegistryOrigin(registry, pin.follows)
+    known = pin.platform(platform)
+    manifest_digest = None if known is None else known.manifest
+    if pin.index is not None and (manifest_digest is None or store.has(pin.index)):
+        index = _document(pin.index, origin, store)
+        if isinstance(index, Index):
+            member = index.select(platform, at=f"{pin.at}: index {pin.index}").digest
+        else:
+            member = index.digest
+        if manifest_digest not in (None, member):
+            raise IntegrityError(
+                f"{pin.at}: the lock pins manifest {manifest_digest} for {platform}, the pinned"
+                f" index has {member}"
+            )
+        manifest_digest = member
+    if manifest_digest is None:
+        have = ", ".join(str(item) for item, _ in pin.platforms)
+        raise ProjectError(
+            f"{pin.at}: no manifest is pinned for platform {str(platform)!r}, it has: {have}",
+            hint="choose another with --platform, or lock this one",
+        )
+    base = obtain(manifest_digest, platform, origin=origin, store=store, at=pin.at)
+    if known is not None:
+        _compare(base, known.config, known.layers, at=pin.at)
+    return replace(base, reference=pin.follows, index=pin.index)
+
+
+def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, at: str) -> Base:
+    """The base whose manifest, or index, has this digest.
+
+    Raises:
+        IntegrityError: The documents contradict each other or the platform.
+    """
+    document = _document(digest, origin, store)
+    index: Digest | None = None
+    if isinstance(document, Index):
+        index = document.digest
+        document = _document(document.select(platform, at=at).digest, origin, store)
+    if not isinstance(document, Manifest):
+        raise IntegrityError(f"{at}: an index inside an index")
+    if not store.has(document.config.digest):
+        store.put(b"".join(origin.blob(document.config)))
+    config = store.read(document.config.digest, limit=_CONFIG_LIMIT)
+    value = config_of(config, at=f"{at}: config {document.config.digest}")
+    declared = (value.get("os"), value.get("architecture"))
+    if declared != (platform.os, platform.architecture):
+        raise IntegrityError(
+            f"{at}: the image is for platform {'/'.join(map(str, declared))!r}, wanted"
+            f" {str(platform)!r}",
+            hint="choose the image's with --platform",
+        )
+    diff_ids = tuple(
+        Digest.parse(item, at=f"{at}: config diff_ids") for item in value["rootfs"]["diff_ids"]
+    )
+    if len(diff_ids) != len(document.layers):
+        raise IntegrityError(
+            f"{at}: the manifest has {len(document.layers)} layers, the config"
+            f" {len(diff_ids)} diff_ids"
+        )
+    return Base(
+        manifest=document, config=config, diff_ids=diff_ids, origin=origin, index=index
+    )
+
+
+def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
+    """An image config as a JSON object with a ``rootfs.diff_ids`` list (image-spec, config.md).
+
+    Raises:
+        IntegrityError: It is something else.
+    """
+    value = canonical.decode(raw, at=at)
+    rootfs = value.get("rootfs") if isinstance(value, dict) else None
+    diff_ids = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
+    if not isinstance(diff_ids, list) or not all(isinstance(item, str) for item in diff_ids):
+        raise IntegrityError(f"{at}: not an image config: no rootfs.diff_ids")
+    settings = value.get("config")
+    if settings is not None and not isinstance(settings, dict):
+        raise IntegrityError(f"{at}: not an image config: 'config' is {settings!r}")
+    return dict(value)
+
+
+def environment(config: bytes) -> dict[str, str]:
+    """The environment that an image's config sets."""
+    settings = config_of(config, at="config").get("config") or {}
+    pairs = (str(item).partition("=") for item in settings.get("Env") or ())
+    return {name: value for name, _, value in pairs}
+
+
+def _document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
+    if not store.has(digest):
+        store.put(origin.document(digest))
+    return parse_document(store.read(digest), media_type=None, at=f"document {digest}")
+
+
+def _compare(base: Base, config: Digest | None, layers: tuple[Any, ...], *, at: str) -> None:
+    if config is not None and config != base.manifest.config.digest:
+        raise IntegrityError(
+            f"{at}: the lock pins config {config}, the manifest has {base.manifest.config.digest}"
+        )
+    if not layers:
+        return
+    found = list(zip(base.manifest.layers, base.diff_ids, strict=True))
+    if len(found) != len(layers):
+        raise IntegrityError(
+            f"{at}: the lock pins {len(layers)} layers, the manifest has {len(found)}"
+        )
+    for number, (pin, (layer, diff_id)) in enumerate(zip(layers, found, strict=True)):
+        wanted = (pin.digest, pin.size, pin.diff_id or diff_id)
+        if wanted != (layer.digest, layer.size, diff_id):
+            raise IntegrityError(
+                f"{at}: layer {number}: the lock pins {pin.digest} ({pin.size} bytes, diff_id"
+                f" {pin.diff_id}), the image has {layer.digest} ({layer.size} bytes, diff_id"
+                f" {diff_id})"
+            )

@@ -1,0 +1,22 @@
+"""The command line: a shell around functions, one file a command.
+
+Results go to stdout (with ``--json`` one JSON document), everything else to stderr. Only this
+package reads the environment and exits.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given in ([], ["--help"], ["-h"]):
+        # The text is a constant (make golden writes it, a test compares it with what click would
+        # say), so that asking for help costs no more than Python itself.
+        sys.stdout.write(files(__package__).joinpath("help.txt").read_text("utf-8"))
+        sys.exit(0)
+    from builder.cli.app import run  # after the fast path: click costs as much as Python itself
+
+    sys.exit(run(given))

@@ -1,0 +1,162 @@
+"""What a command line and the environment say, read once, as one value.
+
+The shared options may stand before or after the command's name.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from builder.oci import Platform
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The shared options and the environment of one run."""
+
+    directory: Path
+    store: Path | None = None
+    json: bool = False
+    offline: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def log_level(self) -> int:
+        """As :mod:`logging` counts: warnings, with ``-v`` work that takes time, with ``-vv`` why."""
+        if self.quiet:
+            return 40
+        return {0: 30, 1: 20}.get(self.verbose, 10)
+
+    @property
+    def store_path(self) -> Path:
+        """``--store``, ``BUILDER_STORE``, or the user's cache directory."""
+        if self.store is not None:
+            return self.store
+        if path := self.environment.get("BUILDER_STORE"):
+            return Path(path)
+        if base := self.environment.get("XDG_CACHE_HOME"):
+            return Path(base) / "builder"
+        from platformdirs import user_cache_path  # only where nobody said where
+
+        return user_cache_path("builder", appauthor=False)
+
+    @property
+    def mirrors(self) -> dict[str, str]:
+        """``BUILDER_MIRRORS``: ``PREFIX=TARGET`` pairs, separated by blanks."""
+        pairs = {}
+        for item in self.environment.get("BUILDER_MIRRORS", "").split():
+            prefix, equals, target = item.partition("=")
+            if not equals or not prefix or not target:
+                raise click.UsageError(
+                    f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}"
+                )
+            pairs[prefix] = target
+        return pairs
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Remember a shared option wherever it stood; the one nearest to the command wins."""
+    if value not in (None, False, 0):
+        context.find_root().obj[parameter.name] = value
+
+
+SHARED: tuple[Callable[[CallableT], CallableT], ...] = (
+    click.option(
+        "-C",
+        "directory",
+        type=click.Path(file_okay=False, exists=True, path_type=Path),
+        metavar="DIR",
+        help="The project (default: the working directory).",
+        callback=_keep,
+        expose_value=False,
+    ),
+    click.option(
+        "--store",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The store (default: BUILDER_STORE, or the user's cache directory).",
+        callback=_keep,
+        expose_value=False,
+    ),
+    click.option(
+        "--json",
+        is_flag=True,
+        help="One JSON document on stdout.",
+        callback=_keep,
+        expose_value=False,
+    ),
+    click.option(
+        "--offline",
+        is_flag=True,
+        help="Never use the network.",
+        callback=_keep,
+        expose_value=False,
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Errors only.",
+        callback=_keep,
+        expose_value=False,
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="Say what takes time; twice: say why.",
+        callback=_keep,
+        expose_value=False,
+    ),
+)
+
+
+def shared_options(function: CallableT) -> CallableT:
+    """Give a command the shared options."""
+    for option in reversed(SHARED):
+        function = option(function)
+    return function
+
+
+def command_with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """Call ``function(settings, **parameters)`` with the settings of this run, logging set up."""
+
+    @click.pass_context
+    def call(context: click.Context, /, *arguments: Any, **parameters: Any) -> None:
+        from builder.cli.app import configure_logging
+
+        given: dict[str, Any] = dict(context.find_root().obj)
+        given.setdefault("directory", Path())
+        settings = Settings(**given, environment=dict(os.environ))
+        configure_logging(settings)
+        context.invoke(function, settings, *arguments, **parameters)
+
+    return update_wrapper(call, function)
+
+
+class PlatformType(click.ParamType):
+    """``os/architecture[/variant]``."""
+
+    name = "platform"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Platform:
+        return value if isinstance(value, Platform) else Platform.parse(value, at="--platform")
+
+
+platform_option = click.option(
+    "--platform",
+    type=PlatformType(),
+    metavar="OS/ARCH",
+    help="Which platform of the base (default: builder.yaml, or linux/amd64).",
+)

@@ -1,0 +1,141 @@
+"""Why: which step is responsible for a file, and why two builds differ. Pure over records."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builder.digest import Digest
+from builder.files import FileIndex
+from builder.ports import Store
+from builder.record import Record, RecordedStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """One step that wrote or removed a file. ``post`` is ``None`` where it was removed."""
+
+    step: str
+    kind: str
+    pins: tuple[str, ...]
+    verdict: str
+    pre: Digest | None
+    post: Digest | None
+    offsets: tuple[int, ...] = ()
+
+
+def responsible(record: Record, path: str, store: Store) -> tuple[Touch, ...]:
+    """The steps that wrote or removed ``path`` (without a leading slash), in their order. The last
+    one is what the image shows; none at all means that the file is the base's, or nobody's."""
+    return tuple(
+        touch for step in record.steps if (touch := _touch(step, path, store)) is not None
+    )
+
+
+def _touch(step: RecordedStep, path: str, store: Store) -> Touch | None:
+    if step.output.layer is None:
+        return None
+    for file in step.output.files:
+        if file.path == path:
+            return Touch(
+                step=step.name,
+                kind=step.kind,
+                pins=step.pins,
+                verdict=str(file.verdict),
+                pre=file.pre,
+                post=file.post,
+                offsets=file.offsets,
+            )
+    index = FileIndex(store.read(step.output.layer.index))
+    entry = index.lookup(path)
+    if entry is None and not index.whiteout(path):
+        return None
+    return Touch(
+        step=step.name,
+        kind=step.kind,
+        pins=step.pins,
+        verdict="applied",
+        pre=None,
+        post=None if entry is None else entry.digest,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which two builds differ: where, and the two values."""
+
+    where: str
+    first: str | None
+    second: str | None
+
+
+def differences(first: Record, second: Record) -> tuple[Difference, ...]:
+    """Everything that was asked differently, then everything that came out differently. Steps are
+    matched by name."""
+    return (*_asked(first, second), *_came_out(first, second))
+
+
+def _asked(first: Record, second: Record) -> Iterator[Difference]:
+    yield from _compare("platform", first.platform, second.platform)
+    yield from _compare("base", _plain(first.base), _plain(second.base))
+    yield from _compare("settings", _plain(first.settings), _plain(second.settings))
+    ours = {step.name: step for step in first.steps}
+    theirs = {step.name: step for step in second.steps}
+    for name in dict.fromkeys([*ours, *theirs]):
+        one, two = ours.get(name), theirs.get(name)
+        if one is None or two is None:
+            yield Difference(
+                where=f"step {name}",
+                first=None if one is None else f"{one.kind} {', '.join(one.pins)}",
+                second=None if two is None else f"{two.kind} {', '.join(two.pins)}",
+            )
+        else:
+            yield from _compare(f"step {name}: kind", one.kind, two.kind)
+            yield from _compare(f"step {name}", _plain(one.inputs), _plain(two.inputs))
+    common = [name for name in ours if name in theirs]
+    if common != [name for name in theirs if name in ours]:
+        yield Difference(
+            where="order of steps",
+            first=", ".join(ours),
+            second=", ".join(theirs),
+        )
+
+
+def _came_out(first: Record, second: Record) -> Iterator[Difference]:
+    ours, theirs = _posts(first.steps), _posts(second.steps)
+    for path in sorted({*ours, *theirs}):
+        yield from _compare(f"file {path}", ours.get(path), theirs.get(path))
+    yield from _compare("image", str(first.digest), str(second.digest))
+
+
+def _posts(steps: Sequence[RecordedStep]) -> dict[str, str]:
+    return {
+        file.path: "removed" if file.post is None else str(file.post)
+        for step in steps
+        for file in step.output.files
+    }
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _compare(where: str, first: Any, second: Any) -> Iterator[Difference]:
+    if first == second:
+        return
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in dict.fromkeys([*first, *second]):
+            yield from _compare(f"{where}.{key}", first.get(key), second.get(key))
+        return
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for number, pair in enumerate(zip(first, second, strict=True)):
+            yield from _compare(f"{where}[{number}]", *pair)
+        return
+    yield Difference(where=where, first=_text(first), second=_text(second))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

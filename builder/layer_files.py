@@ -1,0 +1,198 @@
+"""The files of one layer, for the merged view: the base's layers and our own.
+
+A base layer is streamed the first time a lookup reaches it, whole and verified, once per machine;
+what stays in the store is its file index (named by digest, so that a lock can pin it), a pack with
+the text files of its Python packages, and the table that says where in the pack each content is.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from builder import canonical, framing
+from builder.base import Origin
+from builder.digest import Digest
+from builder.errors import IntegrityError
+from builder.files import FileIndex
+from builder.oci import Descriptor
+from builder.outcome import LayerOutput
+from builder.ports import Progress, Store
+from builder.scan import KeptTable, check_media_type, python_text, scan, unpack
+from builder.tree import Entry
+
+_log = logging.getLogger(__name__)
+_LAYER = "layer"
+
+
+class OwnLayer:
+    """A layer of ours: index and table were made with it, and its blob is not compressed, so that
+    each content can be read where it stands."""
+
+    def __init__(self, layer: LayerOutput, store: Store) -> None:
+        self._layer = layer
+        self._store = store
+
+    @cached_property
+    def index(self) -> FileIndex:
+        return FileIndex(self._store.read(self._layer.index))
+
+    def read(self, entry: Entry) -> bytes:
+        """The verified content of a file of this layer."""
+        digest = content_of(entry)
+        place = KeptTable(self._store.read(self._layer.table)).find(digest)
+        if place is None:
+            raise IntegrityError(f"layer {self._layer.digest}: no content {digest} in its table")
+        start, length = place
+        with self._store.open(self._layer.digest) as blob:
+            data = framing.read_range(blob, start, length)
+        return digest.check(data, at=f"layer {self._layer.digest}: {entry.path!r}")
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        """Nothing to do: all is at hand."""
+
+
+class BaseLayer:
+    """A layer of the base. See the module's docstring for what is read when."""
+
+    def __init__(
+        self,
+        descriptor: Descriptor,
+        diff_id: Digest,
+        *,
+        origin: Origin,
+        store: Store,
+        progress: Progress,
+    ) -> None:
+        self._descriptor = descriptor
+        self._diff_id = diff_id
+        self._origin = origin
+        self._store = store
+        self._progress = progress
+        self._wanted: set[str] = set()
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        """Keep these files, too, when the layer is streamed."""
+        self._wanted.update(paths)
+
+    @cached_property
+    def index(self) -> FileIndex:
+        return FileIndex(self._store.read(self._note["index"], limit=_INDEX_LIMIT))
+
+    def read(self, entry: Entry) -> bytes:
+        """The verified content of a file of this layer: from the pack, or, for a file that nobody
+        thought of when the layer was streamed, from the layer once more."""
+        digest = content_of(entry)
+        if (data := self._packed(digest)) is not None:
+            return data
+        if not self._store.has(digest):
+            self._stream_again(entry)
+        return self._store.read(digest, limit=_FILE_LIMIT)
+
+    def _packed(self, digest: Digest) -> bytes | None:
+        note = self._note
+        place = KeptTable(self._store.read(note["table"], limit=_INDEX_LIMIT)).find(digest)
+        if place is None:
+            return None
+        start, length = place
+        with self._store.open(note["pack"]) as pack:
+            pack.seek(start)
+            return unpack(pack.read(length), digest)
+
+    @cached_property
+    def _note(self) -> dict[str, Digest]:
+        """Digests of index, pack and table; made by streaming the layer where there are none."""
+        key = self._descriptor.digest.hex
+        if (note := self._recall(key)) is not None:
+            return note
+        with self._store.lock(f"layer-{key}"):
+            if (note := self._recall(key)) is None:  # another process may have been quicker
+                note = self._stream(key)
+        return note
+
+    def _recall(self, key: str) -> dict[str, Digest] | None:
+        raw = self._store.note(_LAYER, key)
+        if raw is None:
+            return None
+        value = canonical.decode(raw, at=f"note layer/{key}")
+        note = {name: Digest.parse(value[name]) for name in ("index", "pack", "table")}
+        if not all(self._store.has(digest) for digest in note.values()):
+            return None
+        if value["diff_id"] != str(self._diff_id):
+            raise IntegrityError(
+                f"layer {self._descriptor.digest}: inflates to {value['diff_id']}, the image's"
+                f" config says {self._diff_id}"
+            )
+        return note
+
+    def _stream(self, key: str) -> dict[str, Digest]:
+        descriptor = self._descriptor
+        wanted = frozenset(self._wanted)
+        _log.info("reading base layer %s (%d bytes)", descriptor.digest, descriptor.size)
+        with (
+            self._progress.task(
+                f"read layer {descriptor.digest.short}", total=descriptor.size
+            ) as task,
+            self._store.writer() as pack,
+        ):
+            result = scan(
+                check_media_type(
+                    counted(self._origin.blob(descriptor), task.advance), descriptor
+                ),
+                keep=lambda entry: python_text(entry) or entry.path in wanted,
+                kept=pack,
+                expected_diff_id=self._diff_id,
+            )
+            note = {
+                "pack": pack.commit(),
+                "index": self._store.put(bytes(result.index.raw)),
+                "table": self._store.put(bytes(result.kept.raw)),
+            }
+        record = {name: str(digest) for name, digest in note.items()}
+        blobs = sorted(record.values())
+        self._store.take_note(
+            _LAYER,
+            key,
+            canonical.encode(record | {"diff_id": str(self._diff_id), "blobs": blobs}),
+        )
+        return note
+
+    def _stream_again(self, entry: Entry) -> None:
+        digest = content_of(entry)
+        _log.warning(
+            "reading base layer %s again for %r, which is no text file of a Python package",
+            self._descriptor.digest,
+            entry.path,
+        )
+        with self._store.writer() as pack:
+            result = scan(
+                self._origin.blob(self._descriptor),
+                keep=lambda other: other.digest == digest,
+                kept=pack,
+                expected_diff_id=self._diff_id,
+            )
+            place = result.kept.find(digest)
+            packed = pack.commit()
+        if place is None:
+            raise IntegrityError(f"layer {self._descriptor.digest}: no {entry.path!r} in it")
+        start, length = place
+        with self._store.open(packed) as stream:
+            stream.seek(start)
+            self._store.put(unpack(stream.read(length), digest))
+
+
+_INDEX_LIMIT = 1 << 30
+_FILE_LIMIT = 1 << 30
+
+
+def content_of(entry: Entry) -> Digest:
+    """The digest of a regular file's content."""
+    if entry.digest is None:
+        raise KeyError(f"{entry.path!r} is a {entry.kind}, not a regular file")
+    return entry.digest
+
+
+def counted(chunks: Iterator[bytes], advance: "object") -> Iterator[bytes]:
+    """Pass chunks through, saying how many bytes went by."""
+    for chunk in chunks:
+        advance(len(chunk))  # type: ignore[operator]
+        yield chunk

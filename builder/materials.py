@@ -1,0 +1,104 @@
+"""The pinned bytes that steps work with: from the store by digest, else from where the pin says,
+verified either way and then kept."""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from builder import diff
+from builder.errors import IntegrityError, ProjectError
+from builder.lock.model import Lock, PullPin, SourcePin, WheelPin
+from builder.ports import Git, Store, Wheels
+
+_SOURCE_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedMaterials:
+    """:class:`~builder.steps.request.Materials` over a store, git remotes and wheels.
+
+    ``git`` and ``wheels`` are called to get the adapters when something is not in the store:
+    a build that needs nothing new never loads them.
+    """
+
+    lock: Lock
+    store: Store
+    git: Callable[[], Git]
+    wheels: Callable[[], Wheels]
+
+    def source(self, pin: SourcePin, path: str) -> bytes:
+        """One file of a source pin.
+
+        Raises:
+            IntegrityError: The commit's tree, or the file, is not what was pinned.
+            GoneError, NetworkError: It is not in the store and cannot be had.
+        """
+        file = pin.file(path)
+        if file is None:
+            raise ProjectError(f"{pin.at}: no pinned file {path!r}")
+        if self.store.has(file.digest):
+            return self.store.read(file.digest, limit=_SOURCE_LIMIT)
+        git = self.git()
+        tree = git.tree(pin.repository, str(pin.commit))
+        if tree != str(pin.tree):
+            raise IntegrityError(
+                f"{pin.at}: commit {pin.commit} has tree {tree}, the lock pins {pin.tree}"
+            )
+        (found,) = git.files(pin.repository, str(pin.commit), (path,))
+        if found.mode == "120000":
+            raise IntegrityError(f"{pin.at}: {path!r} is a symbolic link, not a file")
+        file.digest.check(found.data, at=f"{pin.at}: {path!r} at {pin.commit.short}")
+        self.store.put(found.data)
+        return found.data
+
+    def pull(self, pin: PullPin) -> bytes:
+        """The diff of a pull request, by whichever way the pin has it.
+
+        Raises:
+            IntegrityError: The change is not the pinned one.
+            GoneError, NetworkError: It is not in the store and cannot be had.
+        """
+        if pin.raw is not None and self.store.has(pin.raw):
+            data = self.store.read(pin.raw, limit=_SOURCE_LIMIT)
+        elif pin.published is not None:
+            source = self.lock.sources.get(pin.published.source)
+            if source is None:
+                raise ProjectError(
+                    f"{pin.at}: published.source: no pin {pin.published.source!r} in"
+                    " lockfiles/sources.yaml"
+                )
+            data = self.source(source, pin.published.path)
+        else:
+            data = self._diff(pin)
+        got = diff.canonical(diff.parse(data, at=pin.at))
+        if got != pin.diff:
+            raise IntegrityError(
+                f"{pin.at}: the change is {got}, the lock pins {pin.diff}",
+                hint="the pull request was changed; 'builder bump pull' shows how",
+            )
+        return data
+
+    def _diff(self, pin: PullPin) -> bytes:
+        if pin.base is None or pin.head is None:
+            raise ProjectError(f"{pin.at}: neither base and head nor 'published'")
+        memo = f"{pin.base}-{pin.head}"
+        if (packed := self.store.note("diff", memo)) is not None:
+            try:
+                return zlib.decompress(packed)
+            except zlib.error:
+                pass  # a memo is a claim; the change is checked by its caller
+        data = self.git().diff(pin.repository, str(pin.base), str(pin.head))
+        self.store.take_note("diff", memo, zlib.compress(data))
+        return data
+
+    def wheel(self, pin: WheelPin) -> BinaryIO:
+        """A wheel, seekable.
+
+        Raises:
+            IntegrityError: It is not the pinned one.
+            GoneError, NetworkError: It is not at hand and cannot be had.
+        """
+        path = self.wheels().fetch(pin)
+        return path.open("rb")
+

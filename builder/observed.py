@@ -1,0 +1,81 @@
+"""A view that remembers what was asked of it, so that a step's output can be used again wherever
+the same questions have the same answers."""
+
+from collections.abc import Iterable, Sequence
+
+from builder.derivation import Read
+from builder.digest import Digest
+from builder.errors import IntegrityError
+from builder.python_layout import PythonLayout, discover
+from builder.tree import Entry, View
+
+
+class Observed:
+    """A :class:`~builder.tree.View` over another, recording every question and its answer.
+
+    Reading a file records its metadata with its digest: the content is covered by that.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._reads: dict[tuple[str, str], object] = {}
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What was asked so far, each question once, sorted."""
+        return tuple((*key, self._reads[key]) for key in sorted(self._reads))
+
+    def stat(self, path: str) -> Entry | None:
+        entry = self._view.stat(path)
+        self._reads["stat", path] = _stat(entry)
+        return entry
+
+    def children(self, path: str) -> tuple[str, ...]:
+        names = self._view.children(path)
+        self._reads["children", path] = _children(names)
+        return names
+
+    def read(self, path: str) -> bytes:
+        self.stat(path)
+        return self._view.read(path)
+
+    def resolve(self, path: str) -> str:
+        resolved = self._view.resolve(path)
+        self._reads["resolve", path] = resolved
+        return resolved
+
+    def python(self) -> PythonLayout:
+        """Where the tree's Python keeps its packages; the answer is one read, not the listings
+        from which it was found."""
+        layout = discover(self._view)
+        self._reads["python", ""] = layout.record()
+        return layout
+
+    def prefetch(self, paths: Iterable[str]) -> None:
+        self._view.prefetch(paths)
+
+
+def answers_alike(view: View, reads: Sequence[Read]) -> bool:
+    """Whether ``view`` answers every recorded question as it was answered then."""
+    return all(_ask(view, operation, path) == answer for operation, path, answer in reads)
+
+
+def _ask(view: View, operation: str, path: str) -> object:
+    match operation:
+        case "stat":
+            return _stat(view.stat(path))
+        case "children":
+            return _children(view.children(path))
+        case "resolve":
+            return view.resolve(path)
+        case "python":
+            return discover(view).record()
+    raise IntegrityError(f"trace: unknown question {operation!r} about {path!r}")
+
+
+def _stat(entry: Entry | None) -> object:
+    return None if entry is None else entry.record()
+
+
+def _children(names: tuple[str, ...]) -> object:
+    return str(Digest.of("\0".join(names).encode("utf-8", "surrogateescape")))

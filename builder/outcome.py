@@ -1,0 +1,125 @@
+"""What a step did: per file, per layer, and as the record that traces and manifests keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from builder.changes import Change
+from builder.digest import Digest
+from builder.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome:
+    """What became of one file: pre- and post-image (``None`` where there is no file), verdict,
+    and the line offsets at which hunks were placed, when not where they said."""
+
+    path: str
+    verdict: Verdict
+    pre: Digest | None = None
+    post: Digest | None = None
+    offsets: tuple[int, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, absent detail left out."""
+        value: dict[str, Any] = {"path": self.path, "verdict": str(self.verdict)}
+        if self.pre is not None:
+            value["pre"] = str(self.pre)
+        if self.post is not None:
+            value["post"] = str(self.post)
+        if any(self.offsets):
+            value["offsets"] = list(self.offsets)
+        return value
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`record`."""
+        return cls(
+            path=value["path"],
+            verdict=Verdict(value["verdict"]),
+            pre=Digest.parse(value["pre"]) if "pre" in value else None,
+            post=Digest.parse(value["post"]) if "post" in value else None,
+            offsets=tuple(value.get("offsets", ())),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a step wants to change, and what it says about it. ``ignored`` are the paths of a diff
+    that the variant told us to leave out; ``summary`` is one line for people where the files are
+    too many to list."""
+
+    changes: tuple[Change, ...]
+    files: tuple[FileOutcome, ...] = ()
+    ignored: tuple[str, ...] = ()
+    summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerOutput:
+    """One layer of ours in the store: the blob, its diff_id, and the digests of its file index
+    and of the table of where each content stands in it."""
+
+    digest: Digest
+    size: int
+    diff_id: Digest
+    index: Digest
+    table: Digest
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "digest": str(self.digest),
+            "size": self.size,
+            "diff_id": str(self.diff_id),
+            "index": str(self.index),
+            "table": str(self.table),
+        }
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`record`."""
+        return cls(
+            digest=Digest.parse(value["digest"]),
+            size=value["size"],
+            diff_id=Digest.parse(value["diff_id"]),
+            index=Digest.parse(value["index"]),
+            table=Digest.parse(value["table"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a step came to. ``layer`` is ``None`` for a step that was left out because upstream has
+    it already (``until: upstream``)."""
+
+    layer: LayerOutput | None
+    files: tuple[FileOutcome, ...] = field(default=(), repr=False)
+    ignored: tuple[str, ...] = ()
+    summary: str | None = None
+
+    @property
+    def blobs(self) -> tuple[Digest, ...]:
+        """The blobs that must be in the store for this output to be worth anything."""
+        if self.layer is None:
+            return ()
+        return (self.layer.digest, self.layer.index, self.layer.table)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "layer": None if self.layer is None else self.layer.record(),
+            "files": [item.record() for item in self.files],
+            "ignored": list(self.ignored),
+            "summary": self.summary,
+        }
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`record`."""
+        return cls(
+            layer=None if value["layer"] is None else LayerOutput.parse(value["layer"]),
+            files=tuple(FileOutcome.parse(item) for item in value["files"]),
+            ignored=tuple(value["ignored"]),
+            summary=value["summary"],
+        )

@@ -1,0 +1,168 @@
+"""The flow on one page: from a project to an image in the store, and on to a registry, a layout or
+an engine. Every function takes the value that the one before returned."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from builder import base as bases
+from builder import canonical
+from builder.base import Base
+from builder.digest import Digest
+from builder.errors import ProjectError
+from builder.image import assemble
+from builder.materials import PinnedMaterials
+from builder.oci import Platform
+from builder.plan import Plan, pinned, plan
+from builder.ports import Git, Progress, Registry, Store, Wheels
+from builder.project import Project
+from builder.realise import realise
+from builder.record import IMAGE_NOTE, Build, describe
+from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What the flow may touch. The adapters that a no-op build does not need are made when they
+    are first asked for."""
+
+    store: Store
+    progress: Progress
+    make_registry: Callable[[], Registry]
+    make_git: Callable[[], Git]
+    make_wheels: Callable[[], Wheels]
+    open_layout: Callable[[Path], bases.Origin]
+
+    @cached_property
+    def registry(self) -> Registry:
+        return self.make_registry()
+
+    @cached_property
+    def git(self) -> Git:
+        return self.make_git()
+
+    @cached_property
+    def wheels(self) -> Wheels:
+        return self.make_wheels()
+
+
+def build(
+    project: Project,
+    name: str,
+    *,
+    world: World,
+    platform: Platform,
+    strict: bool = False,
+    check: bool = False,
+) -> Build:
+    """Take variant ``name`` to an image in the store, referenced under its name.
+
+    Raises:
+        BuilderError: Of the kind of what is wrong; nothing is referenced that was not before.
+    """
+    variant = project.variant(name)
+    base = obtain(project, variant, world=world, platform=platform)
+    chain = chained(
+        project, variant, platform=platform, base=base and base.manifest.digest, strict=strict
+    )
+    steps = realise(
+        chain,
+        base,
+        store=world.store,
+        materials=materials(project, world),
+        progress=world.progress,
+        check=check,
+    )
+    image = assemble(
+        base,
+        [
+            (f"builder {item.step.kind} {item.step.name}", item.output.layer)
+            for item in steps
+            if item.output.layer is not None
+        ],
+        settings=variant.image,
+        platform=platform,
+    )
+    made = Build(plan=chain, base=base, steps=steps, image=image)
+    keep(made, store=world.store)
+    return made
+
+
+def obtain(project: Project, variant: Variant, *, world: World, platform: Platform) -> Base | None:
+    """The base of a variant; ``None`` for ``scratch``."""
+    match variant.base:
+        case ScratchBase():
+            return None
+        case PinnedBase(pin=name):
+            pin = pinned(project.lock.images, name, file="vllm.yaml", at=f"{variant.at}: base")
+            return bases.obtain_pinned(
+                pin, platform, store=world.store, registry=lambda: world.registry
+            )
+        case LayoutBase(layout=layout, digest=digest):
+            return bases.obtain(
+                digest,
+                platform,
+                origin=world.open_layout(project.root / layout),
+                store=world.store,
+                at=f"{variant.at}: base",
+            )
+
+
+def chained(
+    project: Project, variant: Variant, *, platform: Platform, base: Digest | None, strict: bool
+) -> Plan:
+    """The plan of a variant above a base."""
+    return plan(
+        variant,
+        project.lock,
+        overlay=project.overlay,
+        platform=platform,
+        base=base,
+        strict=strict,
+    )
+
+
+def materials(project: Project, world: World) -> PinnedMaterials:
+    """The pinned bytes of a project."""
+    return PinnedMaterials(
+        lock=project.lock,
+        store=world.store,
+        git=lambda: world.git,
+        wheels=lambda: world.wheels,
+    )
+
+
+def reference_name(variant: str, platform: Platform) -> str:
+    """The name of an image in the store's index: the variant's, with the platform where it is not
+    the usual one."""
+    usual = Platform("linux", "amd64")
+    return variant if platform == usual else f"{variant}-{str(platform).replace('/', '-')}"
+
+
+def keep(build: Build, *, store: Store) -> None:
+    """Put config, manifest and record into the store, then point the variant's name at them."""
+    image = build.image
+    store.put(image.config)
+    store.put(image.manifest.raw)
+    raw = canonical.encode(describe(build))
+    if store.note(IMAGE_NOTE, image.digest.hex) != raw:
+        store.take_note(IMAGE_NOTE, image.digest.hex, raw)
+    reference = reference_name(build.variant.name, image.platform)
+    if store.references().get(reference) != image.manifest.descriptor:
+        store.set_reference(reference, image.manifest.descriptor)
+
+
+def kept(project: Project, name: str, *, store: Store, platform: Platform) -> Digest:
+    """The digest under which the last build of a variant stands in the store.
+
+    Raises:
+        ProjectError: It was not built on this machine.
+    """
+    project.variant(name)
+    descriptor = store.references().get(reference_name(name, platform))
+    if descriptor is None:
+        raise ProjectError(
+            f"variant {name!r} was not built for {platform} yet", hint=f"builder build {name}"
+        )
+    return descriptor.digest

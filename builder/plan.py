@@ -1,0 +1,161 @@
+"""From a variant and its pins to an ordered chain of derivations. Pure.
+
+Everything that a name in the variant stands for is looked up here, once; what is not there is an
+error before anything is fetched.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from builder import canonical
+from builder.derivation import Derivation
+from builder.digest import Digest
+from builder.errors import ProjectError
+from builder.lock.model import Lock
+from builder.oci import Platform
+from builder.python_layout import PythonLayout, from_statement
+from builder.steps.overlay import OverlayRequest
+from builder.steps.patch import DiffRule
+from builder.steps.pull import PullRequest
+from builder.steps.request import Request
+from builder.steps.source import SourceRequest
+from builder.steps.wheels import WheelsRequest
+from builder.variant import Overlay, OverlayStep, PullStep, SourceStep, Step, Variant, WheelsStep
+
+PinT = TypeVar("PinT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """One step of the chain: the recipe's name for it, what it asks, and the name of that."""
+
+    name: str
+    request: Request
+    derivation: Derivation
+
+    @property
+    def kind(self) -> str:
+        return self.request.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The chain of a variant on one platform, bottom first. ``base`` is the digest of the base's
+    manifest, ``None`` for ``scratch``."""
+
+    variant: Variant
+    platform: Platform
+    base: Digest | None
+    steps: tuple[PlannedStep, ...]
+
+
+def plan(
+    variant: Variant,
+    lock: Lock,
+    *,
+    overlay: Callable[[str], Overlay],
+    platform: Platform,
+    base: Digest | None,
+    strict: bool = False,
+) -> Plan:
+    """Look up every pin of ``variant`` and chain its steps above ``base``.
+
+    Args:
+        overlay: Gives an overlay by name, with the bytes of its files.
+        strict: Forbid hunks to move.
+
+    Raises:
+        ProjectError: The variant names something that is not there.
+    """
+    python = None if variant.python is None else from_statement(variant.python)
+    lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
+    steps: list[PlannedStep] = []
+    parent = base
+    for step in variant.steps:
+        request = lookup.request(step)
+        derivation = Derivation(
+            kind=request.kind, inputs=canonical.encode(request.record()), parent=parent
+        )
+        steps.append(PlannedStep(name=step.name, request=request, derivation=derivation))
+        parent = derivation.id
+    return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lookup:
+    lock: Lock
+    overlay: Callable[[str], Overlay]
+    platform: Platform
+    python: PythonLayout | None
+    strict: bool
+
+    def request(self, step: Step) -> Request:
+        match step:
+            case PullStep():
+                return self._pull(step)
+            case OverlayStep():
+                return OverlayRequest(
+                    overlay=self.overlay(step.overlay),
+                    strict=self.strict,
+                    until_upstream=step.until_upstream,
+                    python=self.python,
+                    at=step.at,
+                )
+            case SourceStep():
+                return self._source(step)
+            case WheelsStep():
+                return WheelsRequest(
+                    wheels=tuple(
+                        pinned(self.lock.wheels, name, file="wheels.yaml", at=step.at)
+                        for name in step.wheels
+                    ),
+                    platform=self.platform,
+                    python=self.python,
+                    at=step.at,
+                )
+
+    def _pull(self, step: PullStep) -> PullRequest:
+        pin = pinned(self.lock.pulls, step.pull, file="pulls.yaml", at=step.at)
+        rule = DiffRule(
+            root=pin.root if step.root is None else step.root,
+            strip=pin.strip if step.strip is None else step.strip,
+            ignore=step.ignore,
+            strict=self.strict,
+            at=f"{step.at}: pull {pin.name}",
+        )
+        return PullRequest(
+            pin=pin, rule=rule, until_upstream=step.until_upstream, python=self.python
+        )
+
+    def _source(self, step: SourceStep) -> SourceRequest:
+        pin = pinned(self.lock.sources, step.source, file="sources.yaml", at=step.at)
+        for item in step.files:
+            if pin.file(item.source) is None:
+                raise ProjectError(
+                    f"{item.at}: source {pin.name!r} has no pinned file {item.source!r}",
+                    hint=f"it has: {', '.join(file.path for file in pin.files)}",
+                )
+        return SourceRequest(
+            pin=pin,
+            files=step.files,
+            until_upstream=step.until_upstream,
+            python=self.python,
+            at=step.at,
+        )
+
+
+def pinned(pins: Mapping[str, PinT], name: str, *, file: str, at: str) -> PinT:
+    """The pin called ``name``.
+
+    Raises:
+        ProjectError: There is none; the hint has the nearest name.
+    """
+    if (pin := pins.get(name)) is not None:
+        return pin
+    near = difflib.get_close_matches(name, pins, n=1)
+    raise ProjectError(
+        f"{at}: no pin {name!r} in lockfiles/{file}",
+        hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(pins) or 'none'}",
+    )

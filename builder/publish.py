@@ -1,0 +1,131 @@
+"""Publish an image: blobs, then config, then manifest, then tag. The visible act is the last.
+
+A base's layer that the target has is not touched; one that its registry has in another repository
+is mounted; only what is left is copied, as a stream.
+"""
+
+import io
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from builder.base import Base
+from builder.image import Image
+from builder.oci import Descriptor
+from builder.ports import Progress, Registry, Store
+from builder.reference import Reference
+
+_log = logging.getLogger(__name__)
+_AT_ONCE = 6
+"""Requests under way at a time: what browsers and Docker allow themselves against one host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Where an image is now, and how its blobs got there."""
+
+    reference: Reference
+    present: int
+    mounted: int
+    uploaded: int
+    uploaded_bytes: int
+
+
+def publish(
+    image: Image,
+    base: Base | None,
+    target: Reference,
+    *,
+    store: Store,
+    registry: Registry,
+    progress: Progress,
+) -> Published:
+    """Push ``image`` to ``target`` (a repository, with a tag or without).
+
+    Raises:
+        GoneError, NetworkError: A registry does not play along. Blobs that were pushed stay;
+            no tag was moved.
+    """
+
+    def send(descriptor: Descriptor) -> str:
+        if registry.has_blob(target, descriptor):
+            return "present"
+        if base is not None and descriptor in image.base_layers:
+            return _send_base_layer(descriptor, base, target, store, registry, progress)
+        with store.open(descriptor.digest) as content:
+            registry.push_blob(target, descriptor, content)
+        return "uploaded"
+
+    blobs = (*dict.fromkeys(image.manifest.layers), image.manifest.config)
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        ways = list(pool.map(send, blobs))
+    registry.push_manifest(target, image.manifest)
+    uploaded = [blob for blob, way in zip(blobs, ways, strict=True) if way == "uploaded"]
+    return Published(
+        reference=Reference(
+            registry=target.registry,
+            repository=target.repository,
+            tag=target.tag,
+            digest=image.digest,
+        ),
+        present=ways.count("present"),
+        mounted=ways.count("mounted"),
+        uploaded=len(uploaded),
+        uploaded_bytes=sum(blob.size for blob in uploaded),
+    )
+
+
+def _send_base_layer(
+    descriptor: Descriptor,
+    base: Base,
+    target: Reference,
+    store: Store,
+    registry: Registry,
+    progress: Progress,
+) -> str:
+    source = base.reference
+    if (
+        source is not None
+        and source.registry == target.registry
+        and registry.mount(target, descriptor, source=source)
+    ):
+        return "mounted"
+    if store.has(descriptor.digest, size=descriptor.size):
+        with store.open(descriptor.digest) as content:
+            registry.push_blob(target, descriptor, content)
+        return "uploaded"
+    _log.info("copying base layer %s (%d bytes)", descriptor.digest, descriptor.size)
+    with progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task:
+        stream = Reader(_counted(base.origin.blob(descriptor), task.advance))
+        registry.push_blob(target, descriptor, stream)
+    return "uploaded"
+
+
+def _counted(chunks: Iterator[bytes], advance: "object") -> Iterator[bytes]:
+    for chunk in chunks:
+        advance(len(chunk))  # type: ignore[operator]
+        yield chunk
+
+
+class Reader(io.RawIOBase):
+    """Chunks as a file to read from once."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "BinaryIO | bytearray | memoryview") -> int:  # type: ignore[override]
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = chunk
+        count = min(len(buffer), len(self._rest))  # type: ignore[arg-type]
+        buffer[:count] = self._rest[:count]  # type: ignore[index]
+        self._rest = self._rest[count:]
+        return count

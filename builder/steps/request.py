@@ -1,0 +1,56 @@
+"""What every step kind offers to the plan and to ``realise``."""
+
+from typing import Any, BinaryIO, ClassVar, Protocol
+
+from builder.lock.model import PullPin, SourcePin, WheelPin
+from builder.observed import Observed
+from builder.outcome import Outcome
+from builder.python_layout import PythonLayout
+
+
+class Materials(Protocol):
+    """The pinned bytes that steps work with, verified against their pins."""
+
+    def pull(self, pin: PullPin) -> bytes:
+        """The diff of a pull request."""
+
+    def source(self, pin: SourcePin, path: str) -> bytes:
+        """One file of a source pin."""
+
+    def wheel(self, pin: WheelPin) -> BinaryIO:
+        """The wheel's bytes, seekable."""
+
+
+class Request(Protocol):
+    """A step with its pins looked up: everything it needs but the parent tree."""
+
+    kind: ClassVar[str]
+
+    @property
+    def until_upstream(self) -> bool:
+        """Whether the step may be left out where the parent has its result already."""
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The pins it uses, as ``kind NAME``, for tables and graphs."""
+
+    def record(self) -> dict[str, Any]:
+        """Every input by content, as canonical JSON takes it. Names and places are not inputs."""
+
+    def run(self, view: Observed, materials: Materials) -> Outcome:
+        """Compute the changes.
+
+        Raises:
+            PatchError: The step does not apply as declared; nothing was changed.
+        """
+
+
+def locate(target: str, layout: PythonLayout) -> str:
+    """The path in the image of a recipe's target: absolute with a leading slash, otherwise below
+    the packages directory."""
+    return target[1:] if target.startswith("/") else f"{layout.packages}/{target}"
+
+
+def layout_of(view: Observed, stated: PythonLayout | None) -> PythonLayout:
+    """The image's Python: as the variant states it, or as it is found in the tree."""
+    return view.python() if stated is None else stated
