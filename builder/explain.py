@@ -7,7 +7,7 @@ from typing import Any
 from builder.digest import Digest
 from builder.files import FileIndex
 from builder.ports import Store
-from builder.record import Record, RecordedStep
+from builder.build_record import Record, RecordedStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

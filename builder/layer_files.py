@@ -6,7 +6,7 @@ the text files of its Python packages, and the table that says where in the pack
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
 from builder import canonical, framing
@@ -18,6 +18,7 @@ from builder.oci import Descriptor
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
 from builder.scan import KeptTable, check_media_type, python_text, scan, unpack
+from builder.streams import counted
 from builder.tree import Entry
 
 _log = logging.getLogger(__name__)
@@ -135,9 +136,7 @@ class BaseLayer:
             self._store.writer() as pack,
         ):
             result = scan(
-                check_media_type(
-                    counted(self._origin.blob(descriptor), task.advance), descriptor
-                ),
+                counted(self._origin.blob(descriptor), task),
                 keep=lambda entry: python_text(entry) or entry.path in wanted,
                 kept=pack,
                 expected_diff_id=self._diff_id,
@@ -190,9 +189,3 @@ def content_of(entry: Entry) -> Digest:
         raise KeyError(f"{entry.path!r} is a {entry.kind}, not a regular file")
     return entry.digest
 
-
-def counted(chunks: Iterator[bytes], advance: "object") -> Iterator[bytes]:
-    """Pass chunks through, saying how many bytes went by."""
-    for chunk in chunks:
-        advance(len(chunk))  # type: ignore[operator]
-        yield chunk

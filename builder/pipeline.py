@@ -12,13 +12,17 @@ from builder.base import Base
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.image import assemble
+from builder.export import export
+from builder.load import Loaded, load
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.plan import Plan, pinned, plan
-from builder.ports import Git, Progress, Registry, Store, Wheels
+from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
-from builder.record import IMAGE_NOTE, Build, describe
+from builder.publish import Published, publish
+from builder.build_record import IMAGE_NOTE, Build, describe
+from builder.reference import Reference
 from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
 
 
@@ -32,7 +36,9 @@ class World:
     make_registry: Callable[[], Registry]
     make_git: Callable[[], Git]
     make_wheels: Callable[[], Wheels]
+    make_engine: Callable[[], Engine]
     open_layout: Callable[[Path], bases.Origin]
+    make_layout: Callable[[Path], Store]
 
     @cached_property
     def registry(self) -> Registry:
@@ -41,6 +47,10 @@ class World:
     @cached_property
     def git(self) -> Git:
         return self.make_git()
+
+    @cached_property
+    def engine(self) -> Engine:
+        return self.make_engine()
 
     @cached_property
     def wheels(self) -> Wheels:
@@ -120,6 +130,55 @@ def chained(
         platform=platform,
         base=base,
         strict=strict,
+    )
+
+
+def planned(
+    project: Project, name: str, *, world: World, platform: Platform, strict: bool = False
+) -> Plan:
+    """The plan of variant ``name``. Where the lock says which manifest the base has, nothing is
+    fetched."""
+    variant = project.variant(name)
+    digest: Digest | None = None
+    if isinstance(variant.base, PinnedBase):
+        pin = pinned(
+            project.lock.images, variant.base.pin, file="vllm.yaml", at=f"{variant.at}: base"
+        )
+        digest = bases.identify(pin, platform)
+    if digest is None:
+        base = obtain(project, variant, world=world, platform=platform)
+        digest = None if base is None else base.manifest.digest
+    return chained(project, variant, platform=platform, base=digest, strict=strict)
+
+
+def publish_to(made: Build, target: Reference, *, world: World) -> Published:
+    """Push a build."""
+    return publish(
+        made.image,
+        made.base,
+        target,
+        store=world.store,
+        registry=world.registry,
+        progress=world.progress,
+    )
+
+
+def load_into_engine(made: Build, name: str, *, world: World) -> Loaded:
+    """Load a build into the local engine under ``name``."""
+    return load(
+        made.image, made.base, name, store=world.store, engine=world.engine, progress=world.progress
+    )
+
+
+def write_layout(made: Build, directory: Path, *, world: World) -> None:
+    """Write a build, base layers and all, as an OCI layout of its own."""
+    export(
+        made.image,
+        made.base,
+        name=made.variant.name,
+        target=world.make_layout(directory),
+        store=world.store,
+        progress=world.progress,
     )
 
 

@@ -4,17 +4,15 @@ A base's layer that the target has is not touched; one that its registry has in 
 is mounted; only what is left is copied, as a stream.
 """
 
-import io
 import logging
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from builder.base import Base
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store
+from builder.streams import ChunkReader, counted
 from builder.reference import Reference
 
 _log = logging.getLogger(__name__)
@@ -98,34 +96,6 @@ def _send_base_layer(
         return "uploaded"
     _log.info("copying base layer %s (%d bytes)", descriptor.digest, descriptor.size)
     with progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task:
-        stream = Reader(_counted(base.origin.blob(descriptor), task.advance))
+        stream = ChunkReader(counted(base.origin.blob(descriptor), task))
         registry.push_blob(target, descriptor, stream)
     return "uploaded"
-
-
-def _counted(chunks: Iterator[bytes], advance: "object") -> Iterator[bytes]:
-    for chunk in chunks:
-        advance(len(chunk))  # type: ignore[operator]
-        yield chunk
-
-
-class Reader(io.RawIOBase):
-    """Chunks as a file to read from once."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "BinaryIO | bytearray | memoryview") -> int:  # type: ignore[override]
-        while not self._rest:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._rest = chunk
-        count = min(len(buffer), len(self._rest))  # type: ignore[arg-type]
-        buffer[:count] = self._rest[:count]  # type: ignore[index]
-        self._rest = self._rest[count:]
-        return count

@@ -15,8 +15,8 @@ from builder.cli.settings import (
 from builder.cli.world import open_project, open_world, platform_of
 from builder.errors import UsageError
 from builder.oci import Platform
-from builder.pipeline import World, build, load, publish_to, write_layout
-from builder.record import Build
+from builder.pipeline import World, build, load_into_engine, publish_to, write_layout
+from builder.build_record import Build
 from builder.reference import Reference
 from builder.results import compare
 
@@ -68,12 +68,12 @@ def command(
             compare(made, project.lock.results.get(name, ()))
         reference = None
         if target is not None:
-            published = publish_to(made.image, made.base, target, world=world)
+            published = publish_to(made, target, world=world)
             reference = str(published.reference)
         if into_engine:
-            load(made.image, made.base, name, world=world)
+            load_into_engine(made, name, world=world)
         if out is not None:
-            write_layout(made.image, made.base, out, name=name, world=world)
+            write_layout(made, out, world=world)
         images.append(summary(made, reference))
         if not settings.json:
             click.echo(_table(made, world, reference))

@@ -14,7 +14,7 @@ from builder.digest import Digest
 from builder.explain import differences
 from builder.oci import Platform
 from builder.pipeline import kept
-from builder.record import recorded
+from builder.build_record import recorded
 
 
 @click.command("explain")

@@ -11,7 +11,7 @@ from builder.cli.settings import (
 )
 from builder.cli.world import open_project, open_world, platform_of
 from builder.oci import Platform
-from builder.pipeline import build, load
+from builder.pipeline import build, load_into_engine
 
 
 @click.command("load")
@@ -27,7 +27,7 @@ def command(
     project = open_project(settings)
     world = open_world(settings, project)
     made = build(project, variant, world=world, platform=platform_of(project, platform))
-    loaded = load(made.image, made.base, name or variant, world=world)
+    loaded = load_into_engine(made, name or variant, world=world)
     if settings.json:
         show.document(
             {

@@ -29,7 +29,7 @@ def command(
     project = open_project(settings)
     world = open_world(settings, project)
     made = build(project, variant, world=world, platform=platform_of(project, platform))
-    published = publish_to(made.image, made.base, target, world=world)
+    published = publish_to(made, target, world=world)
     if settings.json:
         show.document(
             {

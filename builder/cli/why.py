@@ -14,7 +14,7 @@ from builder.errors import UsageError
 from builder.explain import responsible
 from builder.oci import Platform
 from builder.pipeline import kept
-from builder.record import Record, recorded
+from builder.build_record import Record, recorded
 
 
 @click.command("why")

@@ -8,7 +8,7 @@ from builder.cli.progress import progress_for
 from builder.cli.settings import Settings
 from builder.pipeline import World
 from builder.oci import Platform
-from builder.ports import Git, Registry, Wheels
+from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
 
 DEFAULT_PLATFORM = Platform("linux", "amd64")
@@ -59,13 +59,20 @@ def open_world(settings: Settings, project: Project) -> World:
 
         return LayoutOrigin(path)
 
+    def make_engine() -> Engine:
+        from builder.adapters.engine import DockerEngine
+
+        return DockerEngine(settings.environment.get("DOCKER_HOST"))
+
     return World(
         store=store,
         progress=progress_for(settings),
         make_registry=make_registry,
         make_git=make_git,
         make_wheels=make_wheels,
+        make_engine=make_engine,
         open_layout=open_layout,
+        make_layout=FileStore,
     )
 
 
