@@ -1,0 +1,55 @@
+"""An OCI image layout on disk as the origin of a base. It is only read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from builder.digest import CHUNK, Digest, Hasher
+from builder.errors import GoneError, IntegrityError, ProjectError
+from builder.oci import MANIFEST_LIMIT, Descriptor
+
+
+class LayoutOrigin:
+    """:class:`builder.base.Origin` over ``root``/blobs (image-spec, image-layout.md).
+
+    Raises:
+        ProjectError: ``root`` is no layout.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if not (root / "oci-layout").is_file():
+            raise ProjectError(
+                f"{root}: not an OCI image layout: it has no file 'oci-layout'",
+                hint="skopeo copy SOURCE oci:DIR makes one",
+            )
+        self._root = root
+
+    def document(self, digest: Digest) -> bytes:
+        """An index or manifest, verified."""
+        path = self._path(digest)
+        if path.stat().st_size > MANIFEST_LIMIT:
+            raise IntegrityError(f"{path}: over {MANIFEST_LIMIT} bytes, no manifest")
+        return digest.check(path.read_bytes(), at=str(path))
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        """A blob in chunks, verified at its end."""
+        path = self._path(descriptor.digest)
+        hasher = Hasher()
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                hasher.update(chunk)
+                if hasher.size > descriptor.size:
+                    break
+                yield chunk
+        if (hasher.digest(), hasher.size) != (descriptor.digest, descriptor.size):
+            raise IntegrityError(
+                f"{path}: expected {descriptor.digest} ({descriptor.size} bytes), got"
+                f" {hasher.digest()} ({hasher.size} bytes)"
+            )
+
+    def _path(self, digest: Digest) -> Path:
+        path = self._root / "blobs" / "sha256" / digest.hex
+        if not path.is_file():
+            raise GoneError(
+                f"{self._root}: no blob {digest} in the layout", hint="copy the image again"
+            )
+        return path

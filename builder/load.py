@@ -1,0 +1,116 @@
+"""Load an image into the local Docker Engine, moving only the layers that it lacks.
+
+The engine takes a layer whose chain of diff_ids it has from its own store and does not look at the
+archive for it (moby, ``image/tarexport/load.go``). So the base is pulled by digest, once, and the
+archive holds our layers alone.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder.base import Base, config_of
+from builder.digest import Digest
+from builder.docker_archive import ArchiveLayer, archive
+from builder.errors import BuilderError, EnvironmentFault, IntegrityError
+from builder.export import layer_blob
+from builder.image import Image
+from builder.oci import Descriptor
+from builder.ports import Engine, Progress, Store
+from builder.scan import inflate
+from builder.streams import counted
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An image in the engine; ``moved`` layers were sent to it."""
+
+    name: str
+    moved: int
+
+
+def load(
+    image: Image,
+    base: Base | None,
+    name: str,
+    *,
+    store: Store,
+    engine: Engine,
+    progress: Progress,
+) -> Loaded:
+    """Have ``image`` in the engine under ``name``.
+
+    Raises:
+        EnvironmentFault: No engine, or it refuses.
+        IntegrityError: The engine holds another image than we sent.
+    """
+    image_id = image.manifest.config.digest
+    if engine.has_image(image_id):
+        engine.tag(image_id, name)
+        return Loaded(name=name, moved=0)
+    lent = len(image.base_layers) if base is not None and _have_base(base, engine) else 0
+    try:
+        moved = _send(image, base, lent, name, store=store, engine=engine, progress=progress)
+    except EnvironmentFault as error:
+        if not lent:
+            raise
+        _log.warning("the engine does not lend its base layers (%s); sending all", error.message)
+        moved = _send(image, base, 0, name, store=store, engine=engine, progress=progress)
+    if not engine.has_image(image_id):
+        raise IntegrityError(
+            f"the engine has no image {image_id} after loading it: it keeps another"
+        )
+    engine.tag(image_id, name)
+    return Loaded(name=name, moved=moved)
+
+
+def _have_base(base: Base, engine: Engine) -> bool:
+    """Whether the engine has the base, after pulling it where that is possible."""
+    base_id = base.manifest.config.digest
+    if engine.has_image(base_id):
+        return True
+    if base.reference is None:
+        return False
+    try:
+        engine.pull(base.reference.at(base.manifest.digest))
+    except BuilderError as error:
+        _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
+        return False
+    return engine.has_image(base_id)
+
+
+def _send(
+    image: Image,
+    base: Base | None,
+    lent: int,
+    name: str,
+    *,
+    store: Store,
+    engine: Engine,
+    progress: Progress,
+) -> int:
+    diff_ids = [
+        Digest.parse(item, at="diff_ids")
+        for item in config_of(image.config, at="our config")["rootfs"]["diff_ids"]
+    ]
+
+    def content(descriptor: Descriptor) -> Iterator[bytes]:
+        return inflate(layer_blob(descriptor, base, store))
+
+    layers = [
+        ArchiveLayer(
+            diff_id=diff_id,
+            content=None
+            if number < lent
+            else (lambda descriptor=descriptor: content(descriptor)),
+        )
+        for number, (descriptor, diff_id) in enumerate(
+            zip(image.manifest.layers, diff_ids, strict=True)
+        )
+    ]
+    with progress.task(f"load {name}") as task:
+        engine.load(counted(archive(image.config, layers, name=name), task))
+    return len(layers) - lent
+

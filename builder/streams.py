@@ -1,0 +1,40 @@
+"""Chunks on their way: counted for progress, or read as a file."""
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from builder.ports import Task
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+def counted(chunks: Iterator[bytes], task: Task) -> Iterator[bytes]:
+    """Pass chunks through, saying how many bytes went by."""
+    for chunk in chunks:
+        task.advance(len(chunk))
+        yield chunk
+
+
+class ChunkReader(io.RawIOBase):
+    """Chunks as a file, to be read once. What the chunks raise at their end, reading raises."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        target = memoryview(buffer).cast("B")
+        count = min(len(target), len(self._rest))
+        target[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
