@@ -1,0 +1,171 @@
+"""Config and manifest: the base's own, ours above it, and nothing else touched."""
+
+import json
+from typing import Any
+
+import pytest
+
+from builder import canonical
+from builder.base import Base
+from builder.digest import Digest
+from builder.image import CREATED, assemble
+from builder.oci import (
+    DOCKER_CONFIG,
+    DOCKER_LAYER_GZIP,
+    DOCKER_MANIFEST,
+    OCI_CONFIG,
+    OCI_LAYER_GZIP,
+    OCI_MANIFEST,
+    Manifest,
+    Platform,
+)
+from builder.outcome import LayerOutput
+from builder.reference import Reference
+from builder.variant import ImageSettings
+
+AMD64 = Platform("linux", "amd64")
+OURS = LayerOutput(
+    digest=Digest.of(b"layer"),
+    size=5,
+    diff_id=Digest.of(b"diff"),
+    index=Digest.of(b"index"),
+    table=Digest.of(b"table"),
+)
+
+
+class Nowhere:
+    """An origin that has nothing: assembling must not fetch."""
+
+    def document(self, digest: Digest) -> bytes:
+        raise AssertionError(digest)
+
+    def blob(self, descriptor: object) -> Any:
+        raise AssertionError(descriptor)
+
+
+def base(*, docker: bool = False, **config: Any) -> Base:
+    value = {
+        "architecture": "amd64",
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": [str(Digest.of(b"base diff"))]},
+        "history": [{"created_by": "FROM"}, {"created_by": "ENV", "empty_layer": True}],
+        "config": {"Env": ["PATH=/bin", "A=1"], "Cmd": ["sh"], "Healthcheck": {"Test": ["x"]}},
+        "docker_version": "20.10",
+    } | config
+    raw = canonical.encode(value)
+    document = {
+        "schemaVersion": 2,
+        "mediaType": DOCKER_MANIFEST if docker else OCI_MANIFEST,
+        "config": {
+            "mediaType": DOCKER_CONFIG if docker else OCI_CONFIG,
+            "digest": str(Digest.of(raw)),
+            "size": len(raw),
+        },
+        "layers": [
+            {
+                "mediaType": DOCKER_LAYER_GZIP if docker else OCI_LAYER_GZIP,
+                "digest": str(Digest.of(b"base layer")),
+                "size": 10,
+                "urls": ["https://example.invalid/layer"],
+            }
+        ],
+    }
+    return Base(
+        manifest=Manifest.parse(canonical.encode(document)),
+        config=raw,
+        diff_ids=(Digest.of(b"base diff"),),
+        origin=Nowhere(),
+        reference=Reference.parse("example.invalid/base:1"),
+    )
+
+
+def built(on: Base | None, settings: ImageSettings = ImageSettings()) -> tuple[Any, Any]:
+    image = assemble(on, [("builder pull pr", OURS)], settings=settings, platform=AMD64)
+    return json.loads(image.manifest.raw), json.loads(image.config)
+
+
+def test_the_base_descriptors_go_in_as_they_are_and_ours_above() -> None:
+    on = base()
+    manifest, config = built(on)
+    assert manifest["layers"] == [
+        json.loads(on.manifest.raw)["layers"][0],
+        {"mediaType": OCI_LAYER_GZIP, "digest": str(OURS.digest), "size": 5},
+    ]
+    assert config["rootfs"]["diff_ids"] == [str(Digest.of(b"base diff")), str(OURS.diff_id)]
+
+
+def test_what_we_do_not_set_is_kept_also_what_we_do_not_know() -> None:
+    _, config = built(base())
+    assert config["docker_version"] == "20.10"
+    assert config["config"]["Healthcheck"] == {"Test": ["x"]}
+    assert config["config"]["Cmd"] == ["sh"]
+
+
+def test_settings_are_merged_into_the_base() -> None:
+    settings = ImageSettings(
+        env=(("A", "2"), ("Z", "9"), ("B", "3"), ("GONE", None)),
+        labels=(("l", "1"),),
+        entrypoint=(),
+        command=("serve",),
+        workdir="/w",
+        user="7",
+    )
+    _, config = built(base(), settings)
+    assert config["config"] == {
+        "Env": ["PATH=/bin", "A=2", "B=3", "Z=9"],
+        "Labels": {"l": "1"},
+        "Entrypoint": [],
+        "Cmd": ["serve"],
+        "WorkingDir": "/w",
+        "User": "7",
+        "Healthcheck": {"Test": ["x"]},
+    }
+
+
+def test_an_env_of_null_removes_the_base_one() -> None:
+    _, config = built(base(), ImageSettings(env=(("A", None),)))
+    assert config["config"]["Env"] == ["PATH=/bin"]
+
+
+@pytest.mark.parametrize(
+    ("history", "grows"),
+    [
+        pytest.param([{"created_by": "a"}], True, id="one entry for one layer"),
+        pytest.param(
+            [{"created_by": "a"}, {"created_by": "b", "empty_layer": True}], True, id="empty layer"
+        ),
+        pytest.param(None, False, id="no history"),
+        pytest.param([], False, id="a missing entry"),
+        pytest.param([{"created_by": "a"}, {"created_by": "b"}], False, id="one entry too many"),
+    ],
+)
+def test_history_grows_only_where_it_is_aligned(history: Any, grows: bool) -> None:
+    _, config = built(base(history=history))
+    ours = {"created": CREATED, "created_by": "builder pull pr"}
+    assert config["history"] == ([*history, ours] if grows else history)
+
+
+def test_the_family_of_the_base_is_kept() -> None:
+    manifest, _ = built(base(docker=True))
+    assert manifest["mediaType"] == DOCKER_MANIFEST
+    assert manifest["config"]["mediaType"] == DOCKER_CONFIG
+    assert manifest["layers"][1]["mediaType"] == DOCKER_LAYER_GZIP
+    assert "annotations" not in manifest
+
+
+def test_an_oci_image_says_what_its_base_is() -> None:
+    on = base()
+    manifest, _ = built(on)
+    assert manifest["annotations"] == {
+        "org.opencontainers.image.base.digest": str(on.manifest.digest),
+        "org.opencontainers.image.base.name": "example.invalid/base:1",
+    }
+
+
+def test_scratch_gives_the_bytes_that_it_always_gave() -> None:
+    """Golden: a change of this digest changes every published image on scratch; raise ASSEMBLY."""
+    image = assemble(None, [("builder wheels w", OURS)], settings=ImageSettings(), platform=AMD64)
+    assert str(image.digest) == GOLDEN
+
+
+GOLDEN = "sha256:0"
