@@ -1,4 +1,4 @@
-"""Gzip whose deflate blocks are *stored*: the same bytes under every zlib, readable by every client.
+"""Gzip whose deflate blocks are *stored*: the same bytes under every zlib, for every reader.
 
 RFC 1952 (gzip) around RFC 1951 section 3.2.4 (non-compressed blocks). No deflate library takes
 part, so none can change a digest. The frame of a stream is fixed by its length alone:

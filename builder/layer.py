@@ -77,13 +77,15 @@ _Slots: TypeAlias = Mapping[str, _Slot]
 def compose(changes: Iterable[Change], view: View, *, at: str = "layer") -> tuple[LayerEntry, ...]:
     """What a layer with these changes holds, over the tree ``view``; nothing for no changes.
 
-    Paths are resolved through the links of the tree. The order of the changes has no meaning.
+    Paths are resolved through the links of the tree.
     A file that replaces one keeps its owner and xattrs, and its mode unless the change has one
     (set-id bits included: the mode is what the base says). A hard link that is replaced becomes
     a file of its own; its other names keep the old content. A path may change its kind, or lose
     what it would keep, only where the same step removes it as well.
 
     Args:
+        changes: What one step does, in any order.
+        view: The parent tree. Asked about entries only; nothing is read.
         at: Where the changes come from, for messages.
 
     Raises:

@@ -145,7 +145,7 @@ def _extended(records: dict[bytes, bytes]) -> bytes:
 
 
 def _record(key: bytes, value: bytes) -> bytes:
-    """``LENGTH KEY=VALUE\\n``, where the length counts its own digits."""
+    """Encode one record: ``LENGTH KEY=VALUE``, newline. The length counts its own digits."""
     rest = len(key) + len(value) + 3
     length = rest + len(str(rest))
     length = rest + len(str(length))
