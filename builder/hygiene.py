@@ -39,6 +39,7 @@ def stale_bytecode(
 
     Raises:
         ProjectError: A prefix that is not an absolute path.
+        IntegrityError: A prefix that leaves the image or names no directory below its root.
     """
     spelled = tuple(changed)
     own = {view.resolve(path) for path in spelled}

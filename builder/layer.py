@@ -5,10 +5,9 @@ a layer has the files that change, the directories that the base lacks, and whit
 image-spec, layer.md), which are plain empty files, sorted among the rest, never opaque.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from posixpath import basename, dirname, join, normpath
-from typing import TypeAlias
 
 from builder import tar
 from builder.changes import Change, Content, Put, Remove, Symlink
@@ -71,17 +70,14 @@ class _Slot:
     write: Put | Symlink | None = None
 
 
-_Slots: TypeAlias = Mapping[str, _Slot]
-
-
 def compose(changes: Iterable[Change], view: View, *, at: str = "layer") -> tuple[LayerEntry, ...]:
     """What a layer with these changes holds, over the tree ``view``; nothing for no changes.
 
-    Paths are resolved through the links of the tree.
-    A file that replaces one keeps its owner and xattrs, and its mode unless the change has one
-    (set-id bits included: the mode is what the base says). A hard link that is replaced becomes
-    a file of its own; its other names keep the old content. A path may change its kind, or lose
-    what it would keep, only where the same step removes it as well.
+    Paths are resolved through the links of the tree. A file that replaces one keeps its owner and
+    xattrs, and its mode unless the change has one (set-id bits included: the mode is what the base
+    says). A hard link that is replaced becomes a file of its own; its other names keep the old
+    content. A path may change its kind, or lose what it would keep, only where the same step
+    removes it as well.
 
     Args:
         changes: What one step does, in any order.
@@ -95,8 +91,8 @@ def compose(changes: Iterable[Change], view: View, *, at: str = "layer") -> tupl
     """
     slots = _slots(changes, view, at)
     directories = set(_directories(slots, view, at))
-    made = [Entry(path=path, kind=Kind.DIRECTORY, mode=0o755) for path in directories]
-    found = [LayerEntry(entry=entry) for entry in made]
+    new = (Entry(path=path, kind=Kind.DIRECTORY, mode=0o755) for path in directories)
+    found = [LayerEntry(entry=entry) for entry in new]
     for path, slot in slots.items():
         old = view.stat(path)
         if slot.remove is not None:
@@ -146,12 +142,16 @@ def _checked(path: str, at: str) -> str:
 
 def _encoded(text: str, at: str) -> bytes:
     try:
-        return tar.raw(text)
-    except UnicodeEncodeError as error:
-        raise IntegrityError(f"{at}: a name that is not text: {text!r}") from error
+        data = tar.raw(text)
+    except UnicodeEncodeError:
+        data = b""
+    # Also where surrogates spell out what is UTF-8: one name must not have two spellings.
+    if data.decode("utf-8", "surrogateescape") != text:
+        raise IntegrityError(f"{at}: a name that is not text: {text!r}")
+    return data
 
 
-def _directories(slots: _Slots, view: View, at: str) -> Iterator[str]:
+def _directories(slots: dict[str, _Slot], view: View, at: str) -> Iterator[str]:
     """The directories that the layer has to make, after a check that each may be made."""
     writes = {path: slot.write.path for path, slot in slots.items() if slot.write}
     one_each = {dirname(spelled): (path, spelled) for path, spelled in writes.items()}
@@ -169,8 +169,7 @@ def _directories(slots: _Slots, view: View, at: str) -> Iterator[str]:
             if parent in links or (old and old.is_directory):
                 continue
             if old and not own:
-                what = f"{parent!r} is {_a(old.kind)}, not a directory"
-                raise _refused(at, spelled, what)
+                raise _refused(at, spelled, f"{parent!r} is {_a(old.kind)}, not a directory")
             yield parent
 
 

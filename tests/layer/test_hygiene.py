@@ -166,3 +166,7 @@ def test_an_extension_may_remain_where_its_source_goes() -> None:
 
 def test_a_new_extension_beside_an_old_source_is_what_the_step_means() -> None:
     refuse_shadows(["p/m.abi3.so"], tree("p/m.py"))
+
+
+def test_a_directory_named_init_is_no_package_for_an_init() -> None:
+    refuse_shadows(["p/__init__.py"], tree("p/__init__.py", "p/__init__/__init__.py"))

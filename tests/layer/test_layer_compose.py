@@ -325,6 +325,13 @@ REFUSALS = [
         id="half a surrogate pair",
     ),
     pytest.param(
+        [put("\udcc3\udca4"), put("\u00e4")],
+        IntegrityError,
+        "layer: a name that is not text: '\\udcc3\\udca4'",
+        None,
+        id="a second spelling of one name",
+    ),
+    pytest.param(
         [put("ä" * 128)],
         IntegrityError,
         f"layer: a name over 255 bytes: '{'ä' * 128}'",

@@ -125,3 +125,13 @@ def test_one_huge_write_takes_constant_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 << 20
+
+
+def test_the_length_in_the_trailer_is_modulo_4_gib() -> None:
+    """RFC 1952, ISIZE. The count is set ahead: nobody wants to wait for the bytes."""
+    sink = io.BytesIO()
+    frame = StoredGzip(sink)
+    frame._size = (1 << 32) - 1
+    frame.write(b"abc")
+    frame.close()
+    assert sink.getvalue()[-4:] == b"\x02\0\0\0"
