@@ -22,11 +22,21 @@ def children() -> dict[int, str]:
     for listing in _PROC.glob("task/*/children"):
         with contextlib.suppress(OSError):
             for pid in listing.read_text().split():
-                command = Path("/proc", pid, "cmdline").read_bytes()
-                # A zombie's is empty: it has ended, whoever waits for it.
-                if command and not any(own in command for own in _PYTHONS_OWN):
-                    found[int(pid)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+                if (command := _command(pid)) is not None:
+                    found[int(pid)] = command
     return found
+
+
+def _command(pid: str) -> str | None:
+    """What a process runs, or ``None`` for one that has ended or is Python's own affair."""
+    with contextlib.suppress(OSError):
+        name, _, fields = Path("/proc", pid, "stat").read_text().rpartition(")")
+        line = Path("/proc", pid, "cmdline").read_bytes()
+        if not fields.startswith(" Z") and not any(own in line for own in _PYTHONS_OWN):
+            # The line is empty for a moment while a program starts; the name is not.
+            arguments = line.replace(b"\0", b" ").decode(errors="replace").strip()
+            return arguments or name.partition("(")[2]
+    return None
 
 
 def listeners() -> dict[int, str]:
