@@ -21,7 +21,8 @@ for candidate in ${asked:-python3 python3.14 python3.13 python3.12 python3.11}; 
 done
 
 if [ -z "$python" ]; then
-    found=$("${asked:-python3}" --version 2>&1) || found='none that runs'
+    found=$("${asked:-python3}" --version 2>/dev/null | head -n 1)
+    found=${found:-not one that runs}
     echo "make: builder needs Python 3.11 or newer, ${asked:-python3} is $found" >&2
     echo "  hint: install one, or name it: make PYTHON=/path/to/python3.12 ..." >&2
     exit 9
