@@ -61,6 +61,6 @@ def test_the_locks_name_no_package_index() -> None:
 
 
 def _pins(path: Path) -> dict[str, str]:
-    """Each locked package and the rest of its line: version and marker."""
+    """Each locked package and its version, whatever its marker."""
     lines = [line for line in path.read_text().splitlines() if "==" in line and line[0].isalnum()]
-    return dict(line.rstrip(" \\").split("==", 1) for line in lines)
+    return dict(line.split()[0].split("==", 1) for line in lines)
