@@ -19,6 +19,7 @@ TOOLS = {
     "docker-registry": "docker-registry",
     "dockerd": "docker.io",
     "git": "git",
+    "make": "make",
     "patch": "patch",
     "podman": "podman",
     "skopeo": "skopeo",
