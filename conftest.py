@@ -1,0 +1,13 @@
+"""The test plugins, for the doctests in builder/ and the tests in tests/ alike.
+
+They are named here and not in tests/conftest.py because pytest takes options and settings only
+from plugins that it knows before it looks at any test.
+"""
+
+pytest_plugins = (
+    "pytester",
+    "tests.plugins.requires",
+    "tests.plugins.offline",
+    "tests.plugins.leftovers",
+    "tests.plugins.golden",
+)
