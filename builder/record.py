@@ -42,7 +42,8 @@ class Row:
         if size and not (size.isascii() and size.isdigit()):
             raise IntegrityError(f"{at}: {path!r}: size: expected a count of bytes, got {size!r}")
         return cls(
-            path, _decoded(encoded, at=f"{at}: {path!r}") if encoded else None,
+            path,
+            _decoded(encoded, at=f"{at}: {path!r}") if encoded else None,
             int(size) if size else None,
         )
 
@@ -136,7 +137,7 @@ def update_record(
     }
     tops = {path.removeprefix(below).split("/", 1)[0].lower() for path in wanted}
     infos = [name for name in view.children(layout.packages) if name.endswith(".dist-info")]
-    infos.sort(key=lambda name: (project_of(name).replace("-", "_") not in tops, name))
+    infos.sort(key=lambda name: ((project_of(name) or "").replace("-", "_") not in tops, name))
     puts: list[Put] = []
     for info in infos:
         if not wanted:
@@ -152,9 +153,7 @@ def update_record(
     return tuple(sorted(puts, key=lambda put: put.path))
 
 
-def _updated(
-    data: bytes, packages: str, *, own: str, wanted: dict[str, Content | None]
-) -> bytes:
+def _updated(data: bytes, packages: str, *, own: str, wanted: dict[str, Content | None]) -> bytes:
     """``data`` with the rows of ``wanted`` replaced; what is found is taken out of ``wanted``."""
     written: list[str] = []
     for number, (line, end) in enumerate(lines(data, at=own), start=1):

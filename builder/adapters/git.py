@@ -6,12 +6,11 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from builder.adapters.git_objects import Objects
 from builder.adapters.git_process import Answer, GitProcess, fault, refused
+from builder.adapters.git_source import Kind, Source, find
 from builder.digest import Digest
 from builder.errors import (
     BuilderError,
@@ -48,31 +47,12 @@ _DIFF = (
 )
 
 
-class _Kind(Enum):
-    REPOSITORY = "repository"
-    BUNDLE = "bundle"
-    STREAM = "stream"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """Where a repository's objects really come from."""
-
-    location: str
-    kind: _Kind
-    protocols: str
-    local: bool
-
-
 class GitMirror:
     """Bare mirrors below one directory, shared between processes.
 
     Args:
         root: Where the mirrors are kept. It can be deleted at any time between builds.
-        mirrors: Replacements by URL prefix; the longest prefix that ends at a ``/`` (or at the
-            whole URL, with or without ``.git``) wins. A replacement is a URL, or a local path
-            (absolute, or relative to the working directory): a repository, a git bundle, or a
-            ``git fast-export`` stream.
+        mirrors: Replacements by URL prefix; see :func:`builder.adapters.git_source.find`.
         offline: Whether to use only what is at hand: the mirrors below ``root`` and local paths.
     """
 
@@ -121,7 +101,7 @@ class GitMirror:
             self._make(bare, form=form)
             if not self._has(bare, commit) and not self._take(bare, commit):
                 _sweep(bare)
-                source = self._source(repository)
+                source = find(repository, self._mirrors)
                 if self._offline and not source.local:
                     raise OfflineError(
                         f"{repository}: {commit} is not at hand, and --offline forbids fetching it",
@@ -139,10 +119,8 @@ class GitMirror:
         whole = self._git.run(bare, "rev-list", "--objects", "--quiet", "--no-walk", commit)
         return whole.ok and self._git.run(bare, "update-ref", _HAVE + commit, commit).ok
 
-    def _fill(
-        self, bare: Path, repository: str, commit: str, *, source: _Source, lock: int
-    ) -> None:
-        if source.kind is _Kind.REPOSITORY:
+    def _fill(self, bare: Path, repository: str, commit: str, *, source: Source, lock: int) -> None:
+        if source.kind is Kind.REPOSITORY:
             self._fetch(bare, repository, commit, source=source, lock=lock)
         else:
             self._import(bare, source, lock=lock)
@@ -153,7 +131,7 @@ class GitMirror:
                 )
 
     def _fetch(
-        self, bare: Path, repository: str, commit: str, *, source: _Source, lock: int
+        self, bare: Path, repository: str, commit: str, *, source: Source, lock: int
     ) -> None:
         """By id; where the server hands out only what a ref names, all branches, then pulls."""
         at = f"{repository}: {commit}"
@@ -194,8 +172,8 @@ class GitMirror:
             " another commit",
         )
 
-    def _import(self, bare: Path, source: _Source, *, lock: int) -> None:
-        if source.kind is _Kind.BUNDLE:
+    def _import(self, bare: Path, source: Source, *, lock: int) -> None:
+        if source.kind is Kind.BUNDLE:
             answer = self._git.run(bare, "bundle", "unbundle", source.location, keep=lock)
         else:
             with open(source.location, "rb") as stream:
@@ -207,31 +185,6 @@ class GitMirror:
                 f"mirrors: {source.location!r}: not a {source.kind.value} that git can read:"
                 f" {answer.complaint}"
             )
-
-    def _source(self, repository: str) -> _Source:
-        location = _replaced(repository, self._mirrors)
-        if location is None:
-            if not _is_remote(repository) or not re.match(r"https://|ssh://|[^/:]+:", repository):
-                raise ProjectError(
-                    f"{repository!r}: not a git repository that a pin may name",
-                    hint="write https://... or ssh://..., and keep local paths under mirrors in"
-                    " builder.yaml",
-                )
-            return _Source(
-                location=repository, kind=_Kind.REPOSITORY, protocols="https:ssh", local=False
-            )
-        if _is_remote(location) and not location.startswith("file://"):
-            # Plain http is for mirrors only: somebody chose it, and ids guard the content.
-            return _Source(
-                location=location, kind=_Kind.REPOSITORY, protocols="https:ssh:http", local=False
-            )
-        path = Path(location.removeprefix("file://"))
-        found = next((p for p in (path, path.with_name(f"{path.name}.git")) if p.exists()), None)
-        if found is None:
-            raise ProjectError(f"mirrors: {repository!r} is replaced by {location!r}: no such path")
-        return _Source(
-            location=str(found.absolute()), kind=_kind(found), protocols="file", local=True
-        )
 
     def _make(self, bare: Path, *, form: str) -> None:
         if bare.is_dir():
@@ -267,37 +220,3 @@ def _sweep(bare: Path) -> None:
         *bare.glob("objects/pack/tmp_*"),
     ):
         stale.unlink(missing_ok=True)
-
-
-def _is_remote(location: str) -> bool:
-    """A URL or ``host:path``; not a path, which may have colons after its first slash."""
-    return "://" in location or bool(re.match(r"[^/:]+:", location))
-
-
-def _replaced(url: str, mirrors: Mapping[str, str]) -> str | None:
-    for prefix in sorted(mirrors, key=len, reverse=True):
-        if not url.startswith(prefix):
-            continue
-        rest = url[len(prefix) :]
-        if rest in ("", ".git") or (rest == "/" and not prefix.endswith("/")):
-            return mirrors[prefix]
-        if prefix.endswith("/") or rest.startswith("/"):
-            return mirrors[prefix].rstrip("/") + "/" + rest.lstrip("/")
-    return None
-
-
-def _kind(path: Path) -> _Kind:
-    if path.is_dir():
-        return _Kind.REPOSITORY
-    with path.open("rb") as file:
-        start = file.read(16)
-    if start.startswith((b"# v2 git bundle", b"# v3 git bundle")):
-        return _Kind.BUNDLE
-    if path.suffix == ".fast-export" or start.startswith(
-        (b"blob\n", b"reset ", b"commit ", b"feature ")
-    ):
-        return _Kind.STREAM
-    raise ProjectError(
-        f"mirrors: {str(path)!r}: neither a repository, a git bundle nor a fast-export stream",
-        hint="make one with: git bundle create FILE --all, or git fast-export --all > FILE",
-    )

@@ -134,7 +134,7 @@ class GitProcess:
         """
         where = () if bare is None else (f"--git-dir={bare}",)
         with _git_is_there():
-            done = subprocess.run(  # noqa: S603 - the arguments are ours, no shell
+            done = subprocess.run(
                 ("git", *where, *arguments),
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 capture_output=True,
@@ -153,7 +153,7 @@ class GitProcess:
             EnvironmentFault: There is no git.
         """
         with _git_is_there():
-            return subprocess.Popen(  # noqa: S603 - the arguments are ours, no shell
+            return subprocess.Popen(
                 ("git", f"--git-dir={bare}", *arguments),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -200,31 +200,29 @@ def _git_is_there() -> Iterator[None]:
 
 _REFUSED = ("not our ref", "unadvertised object", "couldn't find remote ref")
 
+_AUTH = (
+    r"Authentication failed|could not read (Username|Password)|Permission denied \("
+    r"|error: 40[137]|Access denied|Host key verification failed"
+)
+_GONE = (
+    r"Repository not found|repository '.*' not found|does not appear to be a git repository"
+    r"|error: 4(04|10)"
+)
+_NETWORK = (
+    r"Could not resolve|Failed to connect|Couldn't connect|timed out|disconnect|early EOF|hung up"
+    r"|Connection (refused|reset|closed)|RPC failed|error: 5\d\d|SSL|TLS|transfer closed"
+    r"|unreachable|Operation too slow|Empty reply|index-pack failed"
+)
+
 # The first kind that matches decides. Auth stands before "not found": hosts that hide private
 # repositories say both at once, and then only "who are you" is known.
 _KINDS: Sequence[tuple[str, type[BuilderError], str | None]] = (
     (r"No space left on device", EnvironmentFault, "free some space"),
     (r"fsck error|fatal: bad object|invalid object", IntegrityError, None),
     (r"error: 429", RateLimitError, "try again later, or configure a mirror in builder.yaml"),
-    (
-        r"Authentication failed|could not read (Username|Password)|Permission denied \("
-        r"|error: 40[137]|Access denied|Host key verification failed",
-        AuthError,
-        "the repository may be private, renamed or gone; ssh keys come from the ssh agent",
-    ),
-    (
-        r"Repository not found|repository '.*' not found|does not appear to be a git repo"
-        r"|error: 4(04|10)",
-        GoneError,
-        "where it lives now can be said under mirrors in builder.yaml",
-    ),
-    (
-        r"Could not resolve|Failed to connect|Couldn't connect|Connection (timed out|refused|reset"
-        r"|closed)|timed out|disconnect|early EOF|RPC failed|hung up|error: 5\d\d|SSL|TLS"
-        r"|transfer closed|unreachable|Operation too slow|Empty reply|index-pack failed",
-        NetworkError,
-        "try again, or configure a mirror in builder.yaml",
-    ),
+    (_AUTH, AuthError, "the repository may be private, renamed or gone; keys come from ssh-agent"),
+    (_GONE, GoneError, "where it lives now can be said under mirrors in builder.yaml"),
+    (_NETWORK, NetworkError, "try again, or configure a mirror in builder.yaml"),
 )
 
 
