@@ -75,8 +75,8 @@ def _decoded(text: str, *, at: str) -> Digest:
 
 
 def lines(data: bytes, *, at: str) -> Iterator[tuple[str, str]]:
-    """The lines of a RECORD and the end of each (``\\n``, ``\\r\\n`` or nothing), blank ones left
-    out. A file name with a line break in it is not read.
+    """The lines of a RECORD, each with its end (LF or CR LF), blank ones left out. A file name with
+    a line break in it is not read.
 
     Raises:
         IntegrityError: Not UTF-8.

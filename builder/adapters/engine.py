@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 from builder.digest import Digest
@@ -19,6 +20,10 @@ from builder.reference import Reference
 
 _HOUR = 3600
 """How long the engine may be silent: it says nothing while it unpacks a large layer."""
+
+
+class _NotThereError(Exception):
+    """The engine answers that it has no such image."""
 
 
 class DockerEngine:
@@ -95,21 +100,18 @@ class DockerEngine:
             api.tag(str(image_id), reference.name, tag=reference.tag or "latest", force=True)
 
     def _inspect(self, image_id: Digest) -> dict[str, Any] | None:
-        from docker.errors import ImageNotFound, NotFound
-
-        with self._asking("inspect") as api:
-            try:
+        try:
+            with self._asking("inspect") as api:
                 found: dict[str, Any] = api.inspect_image(str(image_id))
-            except (ImageNotFound, NotFound):
-                return None
+        except _NotThereError:
+            return None
         return found if found.get("Id") == str(image_id) else None
 
     @contextmanager
     def _asking(self, what: str, *, fault: Any = None) -> Iterator[Any]:
         """The API client; what goes wrong with it is told as an error of ours."""
-        import docker
-        import requests
-        from docker.errors import APIError, DockerException
+        import docker  # noqa: PLC0415 - 140 ms that only the commands which need it pay
+        import requests  # noqa: PLC0415 - as docker
 
         try:
             if self._connected is None:
@@ -119,10 +121,12 @@ class DockerEngine:
                     else docker.from_env(timeout=_HOUR)
                 ).api
             yield self._connected
-        except APIError as error:
+        except docker.errors.APIError as error:
+            if what == "inspect" and error.status_code == HTTPStatus.NOT_FOUND:
+                raise _NotThereError from error
             text = f"docker: {what}: {error.explanation or error}"
             raise fault(text) if fault else EnvironmentFault(text) from error
-        except (DockerException, requests.RequestException, OSError) as error:
+        except (docker.errors.DockerException, requests.RequestException, OSError) as error:
             where = self._base_url or "the default place"
             raise EnvironmentFault(
                 f"docker: {what}: no answer from the Docker Engine at {where}: {error}",

@@ -104,7 +104,7 @@ class GitMirror:
                 source = find(repository, self._mirrors)
                 if self._offline and not source.local:
                     raise OfflineError(
-                        f"{repository}: {commit} is not at hand, and --offline forbids fetching it",
+                        f"{repository}: no {commit} at hand, and --offline is set",
                         hint="run once without --offline, or configure a local mirror",
                     )
                 _log.info("fetching %s of %s", commit, repository)
@@ -176,7 +176,7 @@ class GitMirror:
         if source.kind is Kind.BUNDLE:
             answer = self._git.run(bare, "bundle", "unbundle", source.location, keep=lock)
         else:
-            with open(source.location, "rb") as stream:
+            with Path(source.location).open("rb") as stream:
                 answer = self._git.run(
                     bare, "fast-import", "--quiet", "--force", stdin=stream, keep=lock
                 )
@@ -207,7 +207,7 @@ class GitMirror:
         """Exclude other processes and threads. git inherits the descriptor: when we are killed the
         lock stays until the git that we started has ended too."""
         self._root.mkdir(parents=True, exist_ok=True)
-        with open(self._root / f"{name}.lock", "ab") as file:
+        with (self._root / f"{name}.lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file.fileno()
 
