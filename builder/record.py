@@ -157,17 +157,21 @@ def _updated(data: bytes, packages: str, *, own: str, wanted: dict[str, Content 
     """``data`` with the rows of ``wanted`` replaced; what is found is taken out of ``wanted``."""
     written: list[str] = []
     for number, (line, end) in enumerate(lines(data, at=own), start=1):
+        # Most of several thousand lines are none of ours: no CSV, no path arithmetic for them.
+        plain = line[0] not in '"./'
+        if plain and f"{packages}/{line.rsplit(',', 2)[0]}" not in wanted:
+            written.append(line + end)
+            continue
         row = Row.parse(line, at=f"{own}:{number}")
-        path = posixpath.normpath(posixpath.join(packages, row.path)) if row.path else ""
+        path = posixpath.normpath(posixpath.join("/", packages, row.path)).lstrip("/")
         if path not in wanted or path == own:
             written.append(line + end)
             continue
         content = wanted.pop(path)
         if content is None:
             continue
-        fresh = Row(row.path, content.digest, content.size)
-        if row.digest is None and row.size is None:  # bytecode: the RECORD leaves it open
-            fresh = row
+        bare = row.digest is None and row.size is None  # bytecode: RECORD leaves it open
+        fresh = row if bare else Row(row.path, content.digest, content.size)
         written.append(fresh.line() + end)
     text = "".join(written)
     if written and not data.endswith(b"\n"):

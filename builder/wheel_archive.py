@@ -5,6 +5,7 @@ Source: packaging.python.org, "Binary distribution format". The checks of ``inst
 names and the archive lacks, and two members of one name.
 """
 
+import errno
 import posixpath
 import stat
 import zipfile
@@ -134,9 +135,14 @@ def read(source: Path | bytes, *, filename: str) -> Wheel:
 
 @contextmanager
 def _zip_errors(at: str) -> Iterator[None]:
+    """Tell what ``zipfile`` raises for damaged input (offsets that lead nowhere included)."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+        raise IntegrityError(f"{at}: not a sound zip file: {error}") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a seek to before the file
+            raise
         raise IntegrityError(f"{at}: not a sound zip file: {error}") from error
 
 

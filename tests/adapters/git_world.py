@@ -150,7 +150,7 @@ def serving(root: Path) -> Iterator[Remote]:
             self.wfile.write(data[: data.index(b"PACK") + 40] if broken else data)
             self.close_connection = broken
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        def log_message(self, format: str, *args: object) -> None:
             """Say nothing: ``requests`` has it."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
