@@ -1,0 +1,127 @@
+"""Reading a git object database as it is: no checkout, no filters, no attributes."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from builder.adapters.git_process import GitProcess
+from builder.errors import IntegrityError
+from builder.ports import GitFile
+
+_LFS = b"version https://git-lfs.github.com/spec/"
+_LFS_LIMIT = 1024  # git-lfs spec: "pointer files must be less than 1024 bytes in size"
+
+
+class Objects:
+    """One ``git cat-file --batch``, asked object by object. ``at`` names the repository."""
+
+    def __init__(self, process: GitProcess, bare: Path, *, at: str) -> None:
+        self._process = process
+        self._bare = bare
+        self._at = at
+        self._trees: dict[str, dict[bytes, tuple[str, str]]] = {}
+
+    def __enter__(self) -> Self:
+        self._child = self._process.start(self._bare, "cat-file", "--batch")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _pipe(self._child.stdin).close()
+        _pipe(self._child.stdout).close()
+        self._child.wait()
+
+    def read(self, object_id: str) -> tuple[str, bytes]:
+        """The type and content of an object.
+
+        Raises:
+            IntegrityError: The mirror lacks it, or git cannot read it.
+        """
+        asked, answers = _pipe(self._child.stdin), _pipe(self._child.stdout)
+        asked.write(object_id.encode() + b"\n")
+        asked.flush()
+        header = answers.readline().split()
+        if len(header) != 3:
+            said = b" ".join(header).decode() or "git stopped"
+            raise IntegrityError(
+                f"{self._at}: object {object_id} cannot be read: {said}",
+                hint=f"the mirror is damaged; remove {str(self._bare)!r} to fetch it again",
+            )
+        data = answers.read(int(header[2]))
+        answers.read(1)
+        return header[1].decode(), data
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit.
+
+        Raises:
+            IntegrityError: The id names something else; for a tag, the message has the commit.
+        """
+        kind, data = self.read(commit)
+        if kind == "commit":
+            return data.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+        if kind != "tag":
+            raise IntegrityError(f"{self._at}: {commit} names a {kind}, wanted a commit")
+        while kind == "tag":
+            target = data.split(b"\n", 1)[0].removeprefix(b"object ").decode()
+            kind, data = self.read(target)
+        raise IntegrityError(
+            f"{self._at}: {commit} names a tag object, the {kind} is {target}",
+            hint=f"write {target}" if kind == "commit" else "a pin needs a commit",
+        )
+
+    def file(self, commit: str, path: str) -> GitFile:
+        """The file at ``path``, byte for byte as it was committed.
+
+        Raises:
+            IntegrityError: It is missing, a directory, a submodule or an LFS pointer.
+        """
+        at = f"{self._at}: {commit}: {path!r}"
+        mode, object_id = "040000", self.tree_of(commit)
+        parts = path.encode("utf-8", "surrogateescape").split(b"/")
+        for depth, part in enumerate(parts):
+            found = self._entries(object_id).get(part) if mode == "040000" else None
+            if found is None:
+                above = b"/".join(parts[:depth]).decode("utf-8", "replace")
+                where = repr(above) if above else "the top directory"
+                name = part.decode("utf-8", "replace")
+                raise IntegrityError(f"{at}: no such file; {where} has no {name!r}")
+            mode, object_id = found
+        if mode == "040000":
+            raise IntegrityError(f"{at}: is a directory, wanted a file", hint="name its files")
+        if mode == "160000":
+            raise IntegrityError(
+                f"{at}: is a submodule at {object_id}, wanted a file",
+                hint="pin the submodule's repository as a source of its own",
+            )
+        _, data = self.read(object_id)
+        if len(data) < _LFS_LIMIT and data.startswith(_LFS) and b"\noid sha256:" in data:
+            raise IntegrityError(
+                f"{at}: is a Git LFS pointer; the content is not in the repository",
+                hint="take the file from where its content is, for example as a wheel or a model",
+            )
+        return GitFile(path=path, mode=mode, data=data)
+
+    def _entries(self, object_id: str) -> dict[bytes, tuple[str, str]]:
+        if object_id not in self._trees:
+            _, data = self.read(object_id)
+            size = len(object_id) // 2
+            entries: dict[bytes, tuple[str, str]] = {}
+            position = 0
+            while position < len(data):
+                end = data.index(b"\0", position)
+                mode, _, name = data[position:end].partition(b" ")
+                position = end + 1 + size
+                entries[name] = (mode.decode().zfill(6), data[end + 1 : position].hex())
+            self._trees[object_id] = entries
+        return self._trees[object_id]
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise RuntimeError("the process was started without pipes")
+    return stream

@@ -1,0 +1,222 @@
+"""Reading files and diffs: the bytes of the objects, whatever surrounds git."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builder.adapters.git import GitMirror
+from builder.errors import EnvironmentFault, IntegrityError
+from tests.adapters.git_world import Files, Upstream, git
+
+URL = "https://code.example/acme/patches"
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    return Upstream.make(tmp_path / "patches.git")
+
+
+@pytest.fixture
+def mirrored(upstream: Upstream, tmp_path: Path) -> GitMirror:
+    return GitMirror(tmp_path / "store", mirrors={URL: str(upstream.path)}, offline=True)
+
+
+@pytest.fixture
+def hostile_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user configuration, and the variables that stand inside a git hook, that spoil it all."""
+    home = tmp_path / "user"
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        "[core]\n\tautocrlf = true\n\tquotePath = false\n\tattributesFile = ~/attributes\n"
+        "[diff]\n\tnoprefix = true\n\talgorithm = patience\n\tcontext = 9\n"
+        "\texternal = /bin/false\n"
+        "[color]\n\tui = always\n[protocol]\n\tallow = never\n"
+        '[url "https://elsewhere.example/"]\n\tinsteadOf = /\n'
+    )
+    (home / "attributes").write_text("* -text diff=x\n")
+    for name, value in {
+        "HOME": str(home),
+        "GIT_DIR": "/nowhere",
+        "GIT_OBJECT_DIRECTORY": "/nowhere",
+        "GIT_INDEX_FILE": "/nowhere",
+        "GIT_EXTERNAL_DIFF": "/bin/false",
+        "GIT_CONFIG_PARAMETERS": "'diff.noprefix'='true'",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.abbrev",
+        "GIT_CONFIG_VALUE_0": "5",
+        "LC_ALL": "de_DE.UTF-8",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_files_are_the_bytes_of_the_objects_in_the_order_asked(
+    upstream: Upstream, mirrored: GitMirror, hostile_surroundings: None
+) -> None:
+    files: Files = {
+        ".gitattributes": b"* text=auto eol=crlf\nsecret.py export-ignore\n*.py export-subst\n",
+        "secret.py": b"x = '$Format:%D$'\n",
+        "dos.txt": b"a\r\nb\r\n",
+        "run.sh": ("100755", b"#!/bin/sh\n"),
+        "link": ("120000", b"run.sh"),
+        "d/na\u00efve name.txt": b"",
+    }
+    commit = upstream.commit("refs/heads/main", files)
+    asked = tuple(sorted(files, reverse=True))
+    found = mirrored.files(URL, commit, asked)
+    assert tuple(file.path for file in found) == asked
+    got = {file.path: (file.mode, file.data) for file in found}
+    assert got == {
+        name: content if isinstance(content, tuple) else ("100644", content)
+        for name, content in files.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [
+        ("d/none.py", "{at}: 'd/none.py': no such file; 'd' has no 'none.py'"),
+        ("none/x.py", "{at}: 'none/x.py': no such file; the top directory has no 'none'"),
+        ("d/f/x", "{at}: 'd/f/x': no such file; 'd/f' has no 'x'"),
+        ("d", "{at}: 'd': is a directory, wanted a file"),
+        ("d/", "{at}: 'd/': no such file; 'd' has no ''"),
+        ("../d", "{at}: '../d': no such file; the top directory has no '..'"),
+        (
+            "sub",
+            "{at}: 'sub': is a submodule at {sub}, wanted a file",
+        ),
+        ("big.bin", "{at}: 'big.bin': is a Git LFS pointer; the content is not in the repository"),
+    ],
+)
+def test_what_is_no_file_is_refused_with_its_reason(
+    upstream: Upstream, mirrored: GitMirror, path: str, message: str
+) -> None:
+    files: Files = {"d/f": b"", "sub": ("160000", b"0123456789" * 4), "big.bin": LFS}
+    commit = upstream.commit("refs/heads/main", files)
+    with pytest.raises(IntegrityError) as caught:
+        mirrored.files(URL, commit, ("d/f", path))
+    assert caught.value.message == message.format(at=f"{URL}: {commit}", sub="0123456789" * 4)
+
+
+def test_a_text_about_lfs_is_a_file(upstream: Upstream, mirrored: GitMirror) -> None:
+    text = LFS + b"is what a pointer looks like\n" * 60
+    commit = upstream.commit("refs/heads/main", {"a": text})
+    assert mirrored.files(URL, commit, ("a",))[0].data == text
+
+
+def test_a_tag_object_is_refused_and_the_commit_named(
+    upstream: Upstream, mirrored: GitMirror
+) -> None:
+    commit = upstream.commit("refs/heads/main", {"a": b"1"})
+    tag = upstream.tag("v1", commit)
+    nested = upstream.tag("v1-again", tag)
+    for object_id in (tag, nested):
+        with pytest.raises(IntegrityError) as caught:
+            mirrored.tree(URL, object_id)
+        assert caught.value.message == (
+            f"{URL}: {object_id} names a tag object, the commit is {commit}"
+        )
+        assert caught.value.hint == f"write {commit}"
+
+
+@pytest.mark.parametrize("suffix, kind", [("^{tree}", "tree"), (":a", "blob")])
+def test_an_id_of_something_else_is_refused(
+    upstream: Upstream, mirrored: GitMirror, suffix: str, kind: str
+) -> None:
+    commit = upstream.commit("refs/heads/main", {"a": b"1"})
+    object_id = git(upstream.path, "rev-parse", commit + suffix)
+    with pytest.raises(IntegrityError) as caught:
+        mirrored.tree(URL, object_id)
+    assert caught.value.message == f"{URL}: {object_id} names a {kind}, wanted a commit"
+
+
+def test_a_diff_does_not_depend_on_what_surrounds_git(
+    upstream: Upstream, mirrored: GitMirror, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = [b"line %d\n" % n for n in range(40)]
+    base = upstream.commit(
+        "refs/heads/main",
+        {
+            ".gitattributes": b"*.py diff=python\n*.txt binary\n",
+            "a.py": b"class A:\n    def f(self):\n" + b"".join(b"        %s" % x for x in lines),
+            "moved.txt": b"".join(lines),
+            "na\u00efve.txt": b"1\n",
+            "bin": b"\0\1",
+            "gone": b"x",
+        },
+    )
+    changed = [*lines[:20], b"new\n", *lines[21:]]
+    head = upstream.commit(
+        "refs/heads/main",
+        {
+            ".gitattributes": b"*.py diff=python\n*.txt binary\n",
+            "a.py": b"class A:\n    def f(self):\n" + b"".join(b"        %s" % x for x in changed),
+            "elsewhere.txt": b"".join(lines),
+            "na\u00efve.txt": ("100755", b"2\n"),
+            "bin": b"\0\2",
+        },
+        parent=base,
+    )
+    clean = mirrored.diff(URL, base, head)
+    request.getfixturevalue("hostile_surroundings")
+    again = GitMirror(tmp_path / "other", mirrors={URL: str(upstream.path)}, offline=True)
+    assert again.diff(URL, base, head) == clean
+    assert b'diff --git "a/na\\303\\257ve.txt" "b/na\\303\\257ve.txt"\nold mode 100644\n' in clean
+    assert b"\n@@ -20,7 +20,7 @@ class A:\n" in clean  # the attribute diff=python says otherwise
+    assert b"deleted file mode 100644" in clean  # no rename
+    assert b"rename" not in clean
+    assert b"\nBinary files a/bin and b/bin differ\n" in clean
+    assert b"\n-x\n\\ No newline at end of file\n" in clean
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("a.py", "moved.txt", "gone"):
+        (work / name).write_bytes(mirrored.files(URL, base, (name,))[0].data)
+    done = subprocess.run(
+        ("git", "apply", "--include=a.py", "--include=moved.txt", "--include=gone", "-"),
+        input=clean,
+        cwd=work,
+        env={"PATH": os.environ["PATH"], "HOME": str(work), "GIT_CEILING_DIRECTORIES": "/"},
+        check=True,
+    )
+    assert done.returncode == 0
+    assert (work / "a.py").read_bytes() == mirrored.files(URL, head, ("a.py",))[0].data
+    assert sorted(path.name for path in work.iterdir()) == ["a.py"]
+
+
+def test_hooks_and_replacements_of_a_mirror_do_not_run(
+    upstream: Upstream, mirrored: GitMirror, tmp_path: Path
+) -> None:
+    first = upstream.commit("refs/heads/main", {"a": b"1"})
+    tree = mirrored.tree(URL, first)
+    (bare,) = (tmp_path / "store").glob("*.git")
+    assert not (bare / "hooks").exists()
+    hook = bare / "hooks" / "reference-transaction"
+    hook.parent.mkdir()
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
+    second = upstream.commit("refs/heads/main", {"a": b"2"}, parent=first)
+    mirrored.tree(URL, second)
+    git(bare, "-c", "core.hooksPath=/dev/null", "replace", first, second)
+    assert mirrored.tree(URL, first) == tree
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentFault) as caught:
+        GitMirror(tmp_path / "store", mirrors={URL: "/"}, offline=True).tree(URL, "0" * 40)
+    assert caught.value.message == "git: no such program on the PATH"
+
+
+def test_a_repository_of_the_sha256_format_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "new.git"
+    subprocess.run(
+        ("git", "init", "--quiet", "--bare", "--object-format=sha256", str(path)), check=True
+    )
+    commit = Upstream(path).commit("refs/heads/main", {"d/a": b"1"})
+    assert len(commit) == 64
+    mirrored = GitMirror(tmp_path / "store", mirrors={URL: str(path)}, offline=True)
+    assert mirrored.files(URL, commit, ("d/a",))[0].data == b"1"
