@@ -4,17 +4,20 @@ import logging
 from collections.abc import Sequence
 
 from builder.base import Base
+from builder.changes import Remove
 from builder.derivation import Read
+from builder.digest import Digest
 from builder.errors import PatchError
 from builder.files import FileIndex
-from builder.layer import compose, write
+from builder.hygiene import refuse_shadows, stale_bytecode
+from builder.kept import KeptTable
+from builder.layer import Layer, compose, write
 from builder.layer_files import BaseLayer, OwnLayer
 from builder.merged import MergedView
 from builder.observed import Observed, answers_alike
 from builder.outcome import LayerOutput, Outcome, Output
 from builder.plan import PlannedStep
 from builder.ports import Progress, Store
-from builder.scan import KeptTable
 from builder.steps.request import Materials
 from builder.verdict import Verdict
 
@@ -63,17 +66,18 @@ class Bench:
         return output, view.reads
 
     def _layer(self, step: PlannedStep, outcome: Outcome, view: Observed) -> LayerOutput:
-        entries = compose(outcome.changes, view, at=f"step {step.name!r}")
+        at = f"step {step.name!r}"
+        entries = compose((*outcome.changes, *_hygiene(step, outcome, view, at)), view, at=at)
         if not entries:
             raise PatchError(
-                f"step {step.name!r} changes nothing",
+                f"{at} changes nothing",
                 verdict=Verdict.REFUSED,
                 hint="a step that does nothing is a mistake; remove it",
             )
         with self._store.writer() as writer:
             layer = write(entries, writer)
         index = FileIndex.build(layer.entries, whiteouts=layer.whiteouts)
-        table = KeptTable.build(layer.contents)
+        table = KeptTable.build(_places(layer))
         return LayerOutput(
             digest=layer.digest,
             size=layer.size,
@@ -81,6 +85,29 @@ class Bench:
             index=self._store.put(bytes(index.raw)),
             table=self._store.put(bytes(table.raw)),
         )
+
+
+def _hygiene(
+    step: PlannedStep, outcome: Outcome, view: Observed, at: str
+) -> tuple[Remove, ...]:
+    """No old code may run: what was compiled from a file that changes goes with it, and what
+    would be imported in its place is an error."""
+    written = [change.path for change in outcome.changes if not isinstance(change, Remove)]
+    removed = [change.path for change in outcome.changes if isinstance(change, Remove)]
+    refuse_shadows(written, view, removed=removed, at=at)
+    stale = stale_bytecode([*written, *removed], view, prefixes=step.bytecode_prefixes)
+    return tuple(Remove(path=path) for path in stale)
+
+
+def _places(layer: Layer) -> dict[Digest, tuple[int, int]]:
+    """Where in the tar each content is: our layers are not compressed, so they are their own
+    pack."""
+    offsets = dict(layer.offsets)
+    return {
+        entry.digest: (offsets[entry.path], entry.size)
+        for entry in layer.entries
+        if entry.digest is not None
+    }
 
 
 def base_view(base: Base | None, *, store: Store, progress: Progress) -> MergedView:

@@ -60,12 +60,6 @@ class Base:
     index: Digest | None = None
 
 
-def identify(pin: ImagePin, platform: Platform) -> Digest | None:
-    """The digest of the base's manifest, where the lock knows it already."""
-    known = pin.platform(platform)
-    return None if known is None else known.manifest
-
-
 def obtain_pinned(
     pin: ImagePin, platform: Platform, *, store: Store, registry: Callable[[], Registry]
 ) -> Base:

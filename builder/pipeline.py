@@ -73,9 +73,7 @@ def build(
     """
     variant = project.variant(name)
     base = obtain(project, variant, world=world, platform=platform)
-    chain = chained(
-        project, variant, platform=platform, base=base and base.manifest.digest, strict=strict
-    )
+    chain = chained(project, variant, platform=platform, base=base, strict=strict)
     steps = realise(
         chain,
         base,
@@ -120,7 +118,7 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
 
 
 def chained(
-    project: Project, variant: Variant, *, platform: Platform, base: Digest | None, strict: bool
+    project: Project, variant: Variant, *, platform: Platform, base: Base | None, strict: bool
 ) -> Plan:
     """The plan of a variant above a base."""
     return plan(
@@ -128,7 +126,8 @@ def chained(
         project.lock,
         overlay=project.overlay,
         platform=platform,
-        base=base,
+        base=None if base is None else base.manifest.digest,
+        environment=None if base is None else bases.environment(base.config),
         strict=strict,
     )
 
@@ -136,19 +135,10 @@ def chained(
 def planned(
     project: Project, name: str, *, world: World, platform: Platform, strict: bool = False
 ) -> Plan:
-    """The plan of variant ``name``. Where the lock says which manifest the base has, nothing is
-    fetched."""
+    """The plan of variant ``name``: of its base only the documents are looked at."""
     variant = project.variant(name)
-    digest: Digest | None = None
-    if isinstance(variant.base, PinnedBase):
-        pin = pinned(
-            project.lock.images, variant.base.pin, file="vllm.yaml", at=f"{variant.at}: base"
-        )
-        digest = bases.identify(pin, platform)
-    if digest is None:
-        base = obtain(project, variant, world=world, platform=platform)
-        digest = None if base is None else base.manifest.digest
-    return chained(project, variant, platform=platform, base=digest, strict=strict)
+    base = obtain(project, variant, world=world, platform=platform)
+    return chained(project, variant, platform=platform, base=base, strict=strict)
 
 
 def publish_to(made: Build, target: Reference, *, world: World) -> Published:

@@ -4,7 +4,6 @@ Everything that a name in the variant stands for is looked up here, once; what i
 error before anything is fetched.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,6 +33,8 @@ class PlannedStep:
     name: str
     request: Request
     derivation: Derivation
+    bytecode_prefixes: tuple[str, ...] = ()
+    """Where else than beside its sources the image's Python looks for compiled modules."""
 
     @property
     def kind(self) -> str:
@@ -58,29 +59,49 @@ def plan(
     overlay: Callable[[str], Overlay],
     platform: Platform,
     base: Digest | None,
+    environment: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Plan:
     """Look up every pin of ``variant`` and chain its steps above ``base``.
 
     Args:
         overlay: Gives an overlay by name, with the bytes of its files.
+        environment: What the base's config sets; the variant's own is put on top.
         strict: Forbid hunks to move.
 
     Raises:
         ProjectError: The variant names something that is not there.
     """
-    python = None if variant.python is None else from_statement(variant.python)
+    python = None if variant.python is None else from_statement(variant.python.version, variant.python.packages)
     lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
+    prefixes = _bytecode_prefixes(variant, environment or {})
     steps: list[PlannedStep] = []
     parent = base
     for step in variant.steps:
         request = lookup.request(step)
+        inputs = request.record()
+        if prefixes:
+            inputs["bytecode_prefixes"] = list(prefixes)
         derivation = Derivation(
-            kind=request.kind, inputs=canonical.encode(request.record()), parent=parent
+            kind=request.kind, inputs=canonical.encode(inputs), parent=parent
         )
-        steps.append(PlannedStep(name=step.name, request=request, derivation=derivation))
+        steps.append(
+            PlannedStep(
+                name=step.name,
+                request=request,
+                derivation=derivation,
+                bytecode_prefixes=prefixes,
+            )
+        )
         parent = derivation.id
     return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
+
+
+def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """``PYTHONPYCACHEPREFIX`` as containers of the image will have it, unless told otherwise."""
+    merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
+    prefix = merged.get("PYTHONPYCACHEPREFIX")
+    return (prefix,) if prefix else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +175,9 @@ def pinned(pins: Mapping[str, PinT], name: str, *, file: str, at: str) -> PinT:
     """
     if (pin := pins.get(name)) is not None:
         return pin
-    near = difflib.get_close_matches(name, pins, n=1)
+    from difflib import get_close_matches  # costs start-up; wanted only where a build has failed
+
+    near = get_close_matches(name, pins, n=1)
     raise ProjectError(
         f"{at}: no pin {name!r} in lockfiles/{file}",
         hint=f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(pins) or 'none'}",

@@ -29,6 +29,15 @@ class PythonLayout:
     interpreter: str
     """``/usr/bin/python3``"""
 
+    def record(self) -> dict[str, str]:
+        """The layout as canonical JSON takes it."""
+        return {
+            "version": self.version,
+            "packages": self.packages,
+            "prefix": self.prefix,
+            "interpreter": self.interpreter,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmFound:
