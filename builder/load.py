@@ -6,19 +6,18 @@ archive holds our layers alone.
 """
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO, cast
 
 from builder.base import Base, config_of
 from builder.digest import Digest
-from builder.docker_archive import ArchiveLayer, archive
-from builder.errors import BuilderError, EnvironmentFault, IntegrityError
+from builder.docker_archive import archive
+from builder.errors import BuilderError, EnvironmentFault
 from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Engine, Progress, Store
-from builder.scan import inflate
-from builder.streams import counted
+from builder.streams import ChunkReader, counted
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ def load(
     if engine.has_image(image_id):
         engine.tag(image_id, name)
         return Loaded(name=name, moved=0)
-    lent = len(image.base_layers) if base is not None and _have_base(base, engine) else 0
+    lent = len(image.base_layers) if base is not None and engine.keeps_layers() and _have_base(base, engine) else 0
     try:
         moved = _send(image, base, lent, name, store=store, engine=engine, progress=progress)
     except EnvironmentFault as error:
@@ -58,10 +57,6 @@ def load(
             raise
         _log.warning("the engine does not lend its base layers (%s); sending all", error.message)
         moved = _send(image, base, 0, name, store=store, engine=engine, progress=progress)
-    if not engine.has_image(image_id):
-        raise IntegrityError(
-            f"the engine has no image {image_id} after loading it: it keeps another"
-        )
     engine.tag(image_id, name)
     return Loaded(name=name, moved=moved)
 
@@ -81,6 +76,22 @@ def _have_base(base: Base, engine: Engine) -> bool:
     return engine.has_image(base_id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer of an image as the archive takes it: compressed as it is."""
+
+    descriptor: Descriptor
+    base: Base | None
+    store: Store
+
+    @property
+    def size(self) -> int:
+        return self.descriptor.size
+
+    def open(self) -> BinaryIO:
+        return cast("BinaryIO", ChunkReader(layer_blob(self.descriptor, self.base, self.store)))
+
+
 def _send(
     image: Image,
     base: Base | None,
@@ -91,26 +102,18 @@ def _send(
     engine: Engine,
     progress: Progress,
 ) -> int:
+    """Send all layers but the lowest ``lent``; returns how many those were."""
     diff_ids = [
         Digest.parse(item, at="diff_ids")
         for item in config_of(image.config, at="our config")["rootfs"]["diff_ids"]
     ]
-
-    def content(descriptor: Descriptor) -> Iterator[bytes]:
-        return inflate(layer_blob(descriptor, base, store))
-
     layers = [
-        ArchiveLayer(
-            diff_id=diff_id,
-            content=None
-            if number < lent
-            else (lambda descriptor=descriptor: content(descriptor)),
-        )
+        (diff_id, None if number < lent else _Layer(descriptor, base, store))
         for number, (descriptor, diff_id) in enumerate(
             zip(image.manifest.layers, diff_ids, strict=True)
         )
     ]
     with progress.task(f"load {name}") as task:
-        engine.load(counted(archive(image.config, layers, name=name), task))
+        stream = counted(archive(image.config, layers), task)
+        engine.load(stream, expected=image.manifest.config.digest)
     return len(layers) - lent
-

@@ -4,9 +4,10 @@ verified either way and then kept."""
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
 
 from builder import diff
+from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import Lock, PullPin, SourcePin, WheelPin
 from builder.ports import Git, Store, Wheels
@@ -92,13 +93,21 @@ class PinnedMaterials:
         self.store.take_note("diff", memo, zlib.compress(data))
         return data
 
-    def wheel(self, pin: WheelPin) -> BinaryIO:
-        """A wheel, seekable.
+    def wheel(self, pin: WheelPin) -> Path | bytes:
+        """A wheel: its file, or its bytes where the project has it unpacked.
 
         Raises:
             IntegrityError: It is not the pinned one.
             GoneError, NetworkError: It is not at hand and cannot be had.
         """
-        path = self.wheels().fetch(pin)
-        return path.open("rb")
-
+        if pin.path is not None:
+            packed = self.wheels().pack(pin.path)
+            if (got := Digest.of(packed)) != pin.digest:
+                raise IntegrityError(
+                    f"{pin.at}: the wheel in {pin.path!r} is {got}, the lock pins {pin.digest}",
+                    hint="if the change is meant, write the new digest into the lock",
+                )
+            return packed
+        return self.wheels().fetch(
+            project=pin.project, version=pin.version, filename=pin.filename, digest=pin.digest
+        )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from builder.digest import Digest
-from builder.lock.model import WheelPin
 from builder.oci import Descriptor, Index, Manifest
 from builder.reference import Reference
 
@@ -158,11 +157,19 @@ class Git(Protocol):
 class Wheels(Protocol):
     """Where wheels come from."""
 
-    def fetch(self, pin: WheelPin) -> Path:
+    def fetch(self, *, project: str, version: str, filename: str, digest: Digest) -> Path:
         """The wheel's file, its bytes verified. Kept by digest; asked for once.
 
         Raises:
             GoneError, NetworkError, OfflineError, IntegrityError.
+        """
+
+    def pack(self, path: str) -> bytes:
+        """The wheel that is unpacked in the project's directory ``path``, the same bytes on every
+        machine.
+
+        Raises:
+            ProjectError: It is no unpacked wheel, or not inside the project.
         """
 
 
@@ -172,14 +179,23 @@ class Engine(Protocol):
     def has_image(self, image_id: Digest) -> bool:
         """Whether an image with this config digest is there."""
 
+    def keeps_layers(self) -> bool:
+        """Whether it takes layers that it has from its own store when an archive leaves them
+        out."""
+
     def pull(self, reference: Reference) -> None:
         """Pull by digest."""
 
-    def load(self, archive: Iterator[bytes]) -> None:
-        """Load a docker-archive stream."""
+    def load(self, archive: Iterator[bytes], *, expected: Digest | None = None) -> None:
+        """Load a docker-archive stream.
+
+        Raises:
+            IntegrityError: The engine made another image than ``expected`` of it.
+            EnvironmentFault: It refuses, or is not there.
+        """
 
     def tag(self, image_id: Digest, name: str) -> None:
-        """Give a loaded image a name."""
+        """Give an image that is there a name."""
 
 
 class Progress(Protocol):

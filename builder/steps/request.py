@@ -1,6 +1,7 @@
 """What every step kind offers to the plan and to ``realise``."""
 
-from typing import Any, BinaryIO, ClassVar, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 from builder.lock.model import PullPin, SourcePin, WheelPin
 from builder.observed import Observed
@@ -17,8 +18,8 @@ class Materials(Protocol):
     def source(self, pin: SourcePin, path: str) -> bytes:
         """One file of a source pin."""
 
-    def wheel(self, pin: WheelPin) -> BinaryIO:
-        """The wheel's bytes, seekable."""
+    def wheel(self, pin: WheelPin) -> Path | bytes:
+        """The wheel's file, or its bytes. A file stays as it is while the step's result is used."""
 
 
 class Request(Protocol):

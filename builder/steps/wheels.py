@@ -53,7 +53,6 @@ class WheelsRequest:
                 python=layout,
                 platform=self.platform,
                 view=view,
-                at=f"{self.at}: wheel {pin.name}",
             )
         names = ", ".join(f"{pin.project} {pin.version}" for pin in self.wheels)
         return Outcome(changes=tuple(changes), summary=f"{names}: {len(changes)} files")
