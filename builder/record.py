@@ -35,7 +35,10 @@ class Row:
         Raises:
             IntegrityError: Not three fields, a hash that is not sha256, a size that is no count.
         """
-        fields = next(csv.reader([line], strict=True), []) if '"' in line else line.split(",")
+        try:
+            fields = next(csv.reader([line], strict=True)) if '"' in line else line.split(",")
+        except csv.Error:
+            fields = []
         if len(fields) != 3 or not fields[0]:
             raise IntegrityError(f"{at}: expected path,hash,size, got {line!r}")
         path, encoded, size = fields

@@ -115,7 +115,7 @@ class GitMirror:
         return self._git.run(bare, "rev-parse", "--verify", "--quiet", _HAVE + commit).ok
 
     def _take(self, bare: Path, commit: str) -> bool:
-        """Note that ``commit`` is whole, if it is; rev-list fails where a tree or blob lacks."""
+        """Note that ``commit`` is whole, if so; rev-list fails where a tree or blob is missing."""
         whole = self._git.run(bare, "rev-list", "--objects", "--quiet", "--no-walk", commit)
         return whole.ok and self._git.run(bare, "update-ref", _HAVE + commit, commit).ok
 

@@ -26,21 +26,17 @@ from builder.wheel_pack import pack
 
 _log = logging.getLogger(__name__)
 
-_NETWORK = (
-    r"connection broken|Max retries|ConnectionError|timed out|50\d (Server )?Error"
-    r"|HTTP error 50\d|SSLError|Could not fetch URL"
-)
 _INDEX = "which index is asked is said by: pip config list"
 
 # What pip says, and what it stands for; the first that matches decides. An index that cannot be
 # reached looks to pip like one without the project, so connections stand before "no match".
 _KINDS: Sequence[tuple[str, type[BuilderError], str]] = (
-    (r"No module named pip", EnvironmentFault, "install pip into this Python: ensurepip"),
+    (r"No module named pip", EnvironmentFault, "install pip into this Python: python -m ensurepip"),
     (r"No space left on device", EnvironmentFault, "free some space"),
     (r"DO NOT MATCH THE HASHES", IntegrityError, f"the index has another file now; {_INDEX}"),
-    (r"\b40[137] (Client )?Error|HTTP error 40[137]", AuthError, _INDEX),
-    (r"\b429 (Client )?Error|HTTP error 429", RateLimitError, "try again later"),
-    (_NETWORK, NetworkError, f"try again; {_INDEX}"),
+    (r"\b40[137] Client Error|HTTP error 40[137]", AuthError, _INDEX),
+    (r"\b429 Client Error|HTTP error 429", RateLimitError, "try again later"),
+    (r"Could not fetch URL \S+ (?!404 )|HTTP error 5", NetworkError, f"try again; {_INDEX}"),
     (r"No matching distribution|Could not find a version", GoneError, _INDEX),
 )
 
@@ -82,7 +78,7 @@ class Wheelhouse:
             _log.warning("%s: the kept file is damaged (%s); fetching it again", at, got)
         if self._offline:
             raise OfflineError(
-                f"{at}: {digest} is not at hand, and --offline forbids fetching it",
+                f"{at}: no {digest} at hand, and --offline is set",
                 hint="run once without --offline",
             )
         name = WheelName.parse(filename)
@@ -117,7 +113,9 @@ def _download(
     _log.info("fetching %s", at)
     done = subprocess.run(
         (
-            *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"),
+            # Only with -vv does pip say why it could not read an index.
+            *(sys.executable, "-m", "pip", "download", "-vv", "--no-deps"),
+            "--only-binary=:all:",
             *("--require-hashes", "--no-input", "--no-cache-dir", "--disable-pip-version-check"),
             # Another machine's Python: the tags decide, and the image is checked at the install.
             *("--ignore-requires-python", *_tag_options(name)),

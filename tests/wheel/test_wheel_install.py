@@ -32,6 +32,14 @@ PYTHON = PythonLayout(
 AMD64 = Platform("linux", "amd64")
 ARM64 = Platform("linux", "arm64", "v8")
 EMPTY = Image({})
+ENTRY_POINTS = b"""\
+[console_scripts]
+demo = demo.cli:App.main
+[gui_scripts]
+Demo-UI=demo:ui [gui]
+[vllm.general_plugins]
+x = demo:register
+"""
 
 
 def installed(
@@ -68,10 +76,7 @@ def test_a_wheel_becomes_files_with_a_record_of_all_of_them() -> None:
             "demo-1.0.data/scripts/binary": b"\x7fELF",
             "demo-1.0.data/headers/demo.h": b"#pragma once\n",
             "demo-1.0.data/data/share/demo/x.jinja": b"{{ x }}",
-            f"{INFO}/entry_points.txt": (
-                b"[console_scripts]\ndemo = demo.cli:App.main\n[gui_scripts]\nDemo-UI=demo:ui [g]\n"
-                b"[vllm.general_plugins]\nx = demo:register\n"
-            ),
+            f"{INFO}/entry_points.txt": ENTRY_POINTS,
             f"{INFO}/INSTALLER": b"someone\n",
             f"{INFO}/REQUESTED": b"",
             f"{INFO}/direct_url.json": b"{}",
@@ -100,11 +105,7 @@ def test_a_wheel_becomes_files_with_a_record_of_all_of_them() -> None:
         ),
         f"{PACKAGES}/{INFO}/METADATA": (0o644, METADATA),
         f"{PACKAGES}/{INFO}/WHEEL": (0o644, WHEEL),
-        f"{PACKAGES}/{INFO}/entry_points.txt": (
-            0o644,
-            b"[console_scripts]\ndemo = demo.cli:App.main\n[gui_scripts]\nDemo-UI=demo:ui [g]\n"
-            b"[vllm.general_plugins]\nx = demo:register\n",
-        ),
+        f"{PACKAGES}/{INFO}/entry_points.txt": (0o644, ENTRY_POINTS),
         f"{PACKAGES}/{INFO}/INSTALLER": (0o644, b"builder\n"),
     }
     assert rows[0] == 0o644
