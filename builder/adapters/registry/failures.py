@@ -133,13 +133,14 @@ def reason(error: BaseException) -> str:
             return "its name does not resolve"
         if isinstance(cause, urllib3.exceptions.IncompleteRead):
             return f"the connection ended {cause.expected} bytes too early"
-        if isinstance(cause, TimeoutError | requests.Timeout | urllib3.exceptions.TimeoutError):
-            return "no answer in time"
     for cause in chain:
         if isinstance(cause, ssl.SSLError) and cause.reason:
             return f"TLS failed: {cause.reason.replace('_', ' ').lower()}"
         if isinstance(cause, OSError) and isinstance(cause.strerror, str):
             return cause.strerror.lower()
+    # Last, because urllib3 counts a refused connection among the time-outs.
+    if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in chain):
+        return "no answer in time"
     return "the connection broke"
 
 
