@@ -1,7 +1,10 @@
 """A client without real time, and stand-ins to talk to."""
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +74,22 @@ def make_client(clock: Clock) -> Iterator[MakeClient]:
 @pytest.fixture
 def client(make_client: MakeClient) -> RegistryClient:
     return make_client()
+
+
+DockerLogin = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def docker_config(tmp_path: Path) -> DockerLogin:
+    """Writes a config.json from ``{host: "user:password"}``."""
+
+    def write(logins: dict[str, str]) -> Path:
+        path = tmp_path / "config.json"
+        auths = {
+            host: {"auth": base64.b64encode(pair.encode()).decode()}
+            for host, pair in logins.items()
+        }
+        path.write_text(json.dumps({"auths": auths}))
+        return path
+
+    return write

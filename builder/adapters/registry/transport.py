@@ -131,7 +131,8 @@ class Transport:
             if attempt >= attempts:
                 raise failure
             _log.debug("attempt %d in %.1f s: %s", attempt + 1, pause, failure.message)
-            self._sleep(pause)
+            if pause:
+                self._sleep(pause)
         raise AssertionError("count() has no end")
 
     def fetch(self, request: Request, *, limit: int) -> tuple[requests.Response, bytes]:
