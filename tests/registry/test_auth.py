@@ -387,7 +387,7 @@ def test_an_unknown_scheme_is_named(client: RegistryClient, registry: StandIn) -
     with pytest.raises(AuthError) as caught:
         client.manifest(tag(registry))
     assert caught.value.message == (
-        f"{tag(registry)}: {registry.host} wants Bearer or Basic of: negotiate"
+        f"{tag(registry)}: {registry.host} asks for negotiate, known are Bearer and Basic"
     )
 
 

@@ -123,8 +123,10 @@ class Authorizer:
                 return known
             if "basic" in challenges:
                 return self._basic_for(request, endpoint, refused=refused)
-        schemes = ", ".join(sorted(challenges)) or "none"
-        raise AuthError(f"{request.what}: {endpoint.host} wants Bearer or Basic of: {schemes}")
+        schemes = ", ".join(sorted(challenges)) or "nothing"
+        raise AuthError(
+            f"{request.what}: {endpoint.host} asks for {schemes}, known are Bearer and Basic"
+        )
 
     def hint(self, endpoint: Endpoint) -> str:
         """What a user can do about a 401 or 403."""
