@@ -1,1 +1,1 @@
-"""The ports of ``builder.ports`` over real things. Only ``builder.cli`` imports from here."""
+"""The world: implementations of :mod:`builder.ports`, each loaded when it is first needed."""

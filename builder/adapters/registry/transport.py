@@ -1,0 +1,275 @@
+"""One request, sent until it is answered or its failure stands.
+
+Redirects are followed by hand: ``Authorization`` stays at the origin it was made for, TLS is not
+given up, and each attempt starts at the registry again, so that a signed address that has expired
+is replaced by a fresh one.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from http.cookiejar import DefaultCookiePolicy
+from itertools import count
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from requests.cookies import RequestsCookieJar
+
+from builder.adapters.registry.auth import CLIENT, Authorizer
+from builder.adapters.registry.configuration import RegistryConfiguration
+from builder.adapters.registry.credentials import DockerConfig
+from builder.adapters.registry.failures import (
+    Interrupted,
+    answered,
+    chunks,
+    drain,
+    reason,
+    refusal,
+)
+from builder.adapters.registry.request import Request, follow, origin, shown
+from builder.errors import (
+    AuthError,
+    BuilderError,
+    IntegrityError,
+    NetworkError,
+    OfflineError,
+    RateLimitError,
+)
+
+_log = logging.getLogger(__name__)
+
+_CONNECTIONS = 16
+_REDIRECT_LIMIT = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BACKOFF = 0.5
+"""Seconds before the second attempt; doubled for each that follows."""
+
+
+class _NoAuthentication(AuthBase):
+    """Keeps requests from taking credentials out of ~/.netrc, which nobody named to us."""
+
+    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+        return prepared
+
+
+class Transport:
+    """Connections to registries, their storage and their token services; shared by threads.
+
+    Proxies and certificate bundles of the environment hold, as ``requests`` reads them.
+
+    Args:
+        configuration: Hosts, limits, credentials.
+        sleep: Waits for some seconds.
+        clock: Seconds that only go up: the age of tokens.
+        now: Seconds since 1970, for a ``Retry-After`` that names a date.
+    """
+
+    def __init__(
+        self,
+        configuration: RegistryConfiguration,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.configuration = configuration
+        self._sleep = sleep
+        self._now = now
+        self._auth = Authorizer(
+            DockerConfig(configuration.docker_config), fetch=self._fetch_token, clock=clock
+        )
+        self._session = requests.Session()
+        self._session.auth = _NoAuthentication()
+        self._session.cookies = RequestsCookieJar(policy=DefaultCookiePolicy(allowed_domains=()))
+        adapter = HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        self._session.close()
+
+    def send(self, request: Request) -> requests.Response:
+        """Send until one of the expected answers comes; the caller reads and closes it.
+
+        Raises:
+            OfflineError: Before anything else.
+            Interrupted: The failure may pass, and has not within the attempts.
+            GoneError, AuthError, RateLimitError, NetworkError: See ``failures``.
+        """
+        if self.configuration.offline:
+            raise OfflineError(f"{request.what}: --offline forbids to ask {shown(request.url)}")
+        attempts = request.attempts or self.configuration.attempts
+        waited = 0.0
+        for attempt in count(1):
+            asked: float | None = None
+            failure: BuilderError
+            try:
+                response = self._authorized(request)
+            except Interrupted as error:
+                failure = error
+            else:
+                if response.status_code in request.expected:
+                    return response
+                failure = self._explain(request, response)
+                asked = self._asked_wait(response)
+            if not isinstance(failure, RateLimitError | Interrupted):
+                raise failure
+            if isinstance(failure, Interrupted) and not request.resend:
+                raise failure
+            pause = backoff(attempt) if asked is None else asked
+            waited += pause
+            if asked is not None and waited > self.configuration.wait_limit:
+                raise RateLimitError(
+                    f"{failure.message}; it wants a wait of {pause:.0f} s, over the limit of"
+                    f" {self.configuration.wait_limit:.0f} s for one request",
+                    hint=failure.hint,
+                ) from failure
+            if attempt >= attempts:
+                raise failure
+            _log.debug("attempt %d in %.1f s: %s", attempt + 1, pause, failure.message)
+            if pause:
+                self._sleep(pause)
+        raise AssertionError("count() has no end")
+
+    def fetch(self, request: Request, *, limit: int) -> tuple[requests.Response, bytes]:
+        """Like :meth:`send`, with the whole body of at most ``limit`` bytes.
+
+        Raises:
+            IntegrityError: The body is larger.
+        """
+        attempts = request.attempts or self.configuration.attempts
+        for attempt in count(1):
+            response = self.send(request)
+            data = bytearray()
+            try:
+                with response:
+                    for chunk in chunks(response, what=request.what):
+                        data += chunk
+                        if len(data) > limit:
+                            raise IntegrityError(
+                                f"{request.what}: {shown(response.url)} sends more than the"
+                                f" {limit} bytes that are allowed"
+                            )
+                return response, bytes(data)
+            except Interrupted:
+                if attempt >= attempts:
+                    raise
+                self.pause(attempt)
+        raise AssertionError("count() has no end")
+
+    def pause(self, attempt: int) -> None:
+        """Wait as is due after the failure of attempt number ``attempt``."""
+        self._sleep(backoff(attempt))
+
+    def _authorized(self, request: Request) -> requests.Response:
+        """Send once; where that is answered with 401, answer the challenge and send once more."""
+        header = None
+        ours = request.endpoint is not None and origin(request.url) == origin(
+            request.endpoint.url("x", "")
+        )
+        if ours:
+            header = self._auth.header(request)
+        response = self._followed(request, header)
+        if response.status_code != 401 or not ours or origin(response.url) != origin(request.url):
+            return response
+        challenge = response.headers.get("WWW-Authenticate")
+        drain(response)
+        header = self._auth.answer(request, challenge, refused=header)
+        response = self._followed(request, header)
+        if response.status_code == 401 and header.startswith("Basic "):
+            challenge = response.headers.get("WWW-Authenticate")
+            drain(response)
+            self._auth.answer(request, challenge, refused=header)  # raises: they are not accepted
+        return response
+
+    def _followed(self, request: Request, authorization: str | None) -> requests.Response:
+        method, url = request.method, request.url
+        headers = {"User-Agent": CLIENT, "Accept-Encoding": "identity", **request.headers}
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        for _ in range(_REDIRECT_LIMIT + 1):
+            response = self._exchange(request, method, url, headers)
+            if response.status_code not in _REDIRECTS or method not in ("GET", "HEAD"):
+                return response
+            target = follow(url, response.headers.get("Location"), what=request.what)
+            drain(response)
+            if origin(target) != origin(url):
+                # Storage takes one authorisation, its own (in the query), and has signed it for
+                # GET: a HEAD would be refused, so one byte is asked for instead.
+                headers.pop("Authorization", None)
+                if method == "HEAD":
+                    method = "GET"
+                    headers["Range"] = "bytes=0-0"
+            _log.debug("redirected to %s", shown(target))
+            url = target
+        raise NetworkError(
+            f"{request.what}: {shown(request.url)}: over {_REDIRECT_LIMIT} redirects"
+        )
+
+    def _exchange(
+        self, request: Request, method: str, url: str, headers: dict[str, str]
+    ) -> requests.Response:
+        server = self.configuration.server(urlsplit(url).netloc)
+        at = f"{request.what}: {shown(url)}"
+        # The texts of these errors, and so their chain, hold the address with its query.
+        try:
+            return self._session.request(
+                method,
+                url,
+                headers=headers,
+                data=request.body,
+                stream=True,
+                allow_redirects=False,
+                timeout=(server.connect_timeout, server.read_timeout),
+                verify=True if server.ca_file is None else str(server.ca_file),
+            )
+        except requests.exceptions.SSLError as error:
+            raise NetworkError(
+                f"{at}: {reason(error)}",
+                hint="ca_file names the certificates to trust; plain_http is for registries"
+                " without TLS",
+            ) from None
+        except (requests.ConnectionError, requests.Timeout) as error:
+            raise Interrupted(f"{at}: {reason(error)}") from None
+        except (requests.RequestException, ValueError, OSError) as error:
+            raise NetworkError(f"{at}: {type(error).__name__}: {reason(error)}") from None
+
+    def _explain(self, request: Request, response: requests.Response) -> BuilderError:
+        failure = refusal(request, response, drain(response))
+        if isinstance(failure, AuthError) and request.endpoint is not None:
+            failure.hint = self._auth.hint(request.endpoint)
+        return failure
+
+    def _asked_wait(self, response: requests.Response) -> float | None:
+        """``Retry-After`` in seconds (RFC 9110, 10.2.3). A date is read against the server's own
+        clock where it gives its time."""
+        if response.status_code not in (429, 503):
+            return 0.0 if response.status_code < 500 else None
+        text = response.headers.get("Retry-After", "").strip()
+        if text.isascii() and text.isdigit():
+            return float(text[:12])
+        until = _date(text)
+        if until is None:
+            return None
+        now = _date(response.headers.get("Date", ""))
+        return max(0.0, until - (self._now() if now is None else now))
+
+    def _fetch_token(self, request: Request) -> tuple[str, int, bytes]:
+        response, body = self.fetch(request, limit=1 << 20)
+        return answered(response, body), response.status_code, body
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait after the failure of attempt number ``attempt``."""
+    return float(_BACKOFF * 2 ** (attempt - 1))
+
+
+def _date(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, TypeError):
+        return None
