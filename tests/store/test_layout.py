@@ -99,10 +99,9 @@ def test_whatever_the_umask_anybody_may_read(umask: int, tmp_path: Path) -> None
         for name, data in _tree(tmp_path).items()
         if data is None or name.startswith(("oci-layout", "index.json", "blobs/", "notes/"))
     }
-    assert {name: mode for name, mode in modes.items() if mode != 0o644} == {
-        name: 0o755
-        for name in ("blobs", "blobs/sha256", "notes", "notes/trace", "tmp", "locks", "leases")
-    }
+    assert {name: mode for name, mode in modes.items() if mode != 0o644} == dict.fromkeys(
+        ("blobs", "blobs/sha256", "notes", "notes/trace", "tmp", "locks", "leases"), 0o755
+    )
 
 
 def test_a_store_is_reached_through_a_link_wherever_the_process_goes(
