@@ -1,0 +1,137 @@
+"""Disks that are full or may not be written to."""
+
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from builder.adapters.store import FileStore, disk
+from builder.adapters.store.du import du
+from builder.adapters.store.gc import gc
+from builder.adapters.store.verify import verify
+from builder.digest import Digest
+from builder.errors import EnvironmentFault
+from tests.store.processes import join, start
+from tests.store.worlds import image, index_file
+
+SIZE = 1 << 20
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one MiB."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(mount)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mount of a tmpfs refused: {done.stderr.strip()}")
+    try:
+        yield mount
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+@pytest.mark.requires("root")
+def test_a_full_disk_keeps_what_is_there_and_leaves_no_half_files(small: Path) -> None:
+    store = FileStore(small)
+    manifest = image(store, layers=(b"layer",))
+    store.set_reference("demo", manifest)
+    before = index_file(store).read_bytes()
+    big = os.urandom(2 * SIZE)
+    with pytest.raises(EnvironmentFault) as caught:
+        store.put(big)
+    assert caught.value.message == f"store '{small}': No space left on device"
+    assert caught.value.hint == "free some space, for example with `builder store gc`"
+    with store.writer() as writer, pytest.raises(EnvironmentFault, match="No space left"):
+        writer.write(big)
+    assert os.listdir(store.paths.tmp) == []
+    assert not store.has(Digest.of(big))
+
+    filler = small / "blobs" / "sha256" / Digest.of(b"").hex
+    with filler.open("wb") as file, suppress(OSError):
+        while True:
+            os.write(file.fileno(), bytes(4096))
+    for act in (
+        lambda: store.put(b"small"),
+        lambda: store.take_note("trace", "k", b"{}"),
+        lambda: store.set_reference("second", manifest),
+    ):
+        with pytest.raises(EnvironmentFault, match="No space left on device"):
+            act()
+    assert os.listdir(store.paths.tmp) == []
+    assert store.note("trace", "k") is None
+    assert index_file(store).read_bytes() == before
+
+    assert gc(store).blobs == (Digest.of(b""),)  # what the hint promised works on a full disk
+    store.put(b"small")
+    store.set_reference("second", manifest)
+    assert verify(store).ok
+
+
+@pytest.mark.requires("root")
+def test_a_store_on_a_read_only_disk_can_be_read_and_leased(small: Path) -> None:
+    store = FileStore(small)
+    manifest = image(store, layers=(b"layer",))
+    store.set_reference("demo", manifest)
+    subprocess.run(["mount", "-o", "remount,ro", small], check=True)
+    store = FileStore(small)
+    with store.lease():
+        assert store.references()["demo"].digest == manifest.digest
+        assert store.put(b"layer") == Digest.of(b"layer")  # it is there: nothing to write
+        store.set_reference("demo", manifest)
+    assert verify(store).ok
+    assert du(store).layers == 5
+    assert gc(store, dry_run=True).blobs == ()
+    for act in (
+        lambda: store.put(b"new"),
+        lambda: store.take_note("trace", "k", b"{}"),
+        lambda: store.drop_reference("demo"),
+        lambda: gc(store),
+    ):
+        with pytest.raises(EnvironmentFault, match="Read-only file system") as caught:
+            act()
+        assert caught.value.hint == (
+            "make the store writable for this user, or choose another with --store DIR"
+        )
+
+
+@pytest.mark.requires("root")
+def test_a_directory_that_is_not_ours_to_write_is_told() -> None:
+    outer = Path(tempfile.mkdtemp())  # not below pytest's directory, which is root's alone
+
+    def visit() -> None:
+        os.setresuid(65534, 65534, 65534)
+        with pytest.raises(EnvironmentFault) as caught:
+            FileStore(outer / "new").put(b"new")
+        new = outer / "new"
+        assert caught.value.message == f"store '{new}': '{new}': Permission denied"
+        store = FileStore(outer / "store")
+        assert store.read(Digest.of(b"old")) == b"old"
+        with pytest.raises(EnvironmentFault, match=r"/tmp/[^']*': Permission denied$") as caught:
+            store.put(b"new")
+        assert caught.value.hint == (
+            "make the store writable for this user, or choose another with --store DIR"
+        )
+        assert verify(store).ok
+
+    try:
+        outer.chmod(0o755)
+        FileStore(outer / "store").put(b"old")
+        (outer / "store").chmod(0o755)
+        assert join(start(visit)) == [0]
+    finally:
+        shutil.rmtree(outer)
+
+
+def test_any_other_trouble_of_the_disk_is_told_as_the_system_names_it() -> None:
+    with pytest.raises(EnvironmentFault) as caught, disk.faults("store 's'"):
+        raise OSError(errno.EIO, "whatever", "f")
+    assert caught.value.message == "store 's': 'f': Input/output error"
+    assert caught.value.hint == "look at the disk, or choose another store with --store DIR"
