@@ -16,6 +16,7 @@ from builder.oci import Platform
 from builder.reference import Reference
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 TEXT_LIMIT = 4096
 """The most characters of a text on one line: a path, a URL, an option."""
@@ -229,11 +230,18 @@ def unique(reader: Callable[[Cursor], tuple[str, ...]]) -> Callable[[Cursor], tu
 
 
 def mapping_of(
-    key: Callable[[Cursor], str], reader: Callable[[Cursor], T]
-) -> Callable[[Cursor], tuple[tuple[str, T], ...]]:
+    key: Callable[[Cursor], K], reader: Callable[[Cursor], T]
+) -> Callable[[Cursor], tuple[tuple[K, T], ...]]:
     """A reader for a mapping with free keys, in the order of the file."""
+    return each(key, lambda found, node: (found, reader(node)))
+
+
+def each(
+    key: Callable[[Cursor], K], reader: Callable[[K, Cursor], T]
+) -> Callable[[Cursor], tuple[T, ...]]:
+    """A reader for a mapping whose values hold their own keys, in the order of the file."""
     return lambda node: tuple(
-        (key(node.key(word)), reader(child)) for word, child in node.entries()
+        reader(key(node.key(found)), child) for found, child in node.entries()
     )
 
 
