@@ -120,6 +120,11 @@ def word(*choices: str) -> Callable[[Cursor], str]:
     return read
 
 
+def is_name(value: str) -> bool:
+    """Whether ``value`` can be the name of a pin, a variant, an overlay or a step."""
+    return len(value) <= NAME_LIMIT and _NAME.fullmatch(value) is not None
+
+
 def name(node: Cursor) -> str:
     """The name of a pin, a variant, an overlay or a step: also a file name, on any system."""
     value = text(node)
