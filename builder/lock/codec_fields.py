@@ -102,7 +102,7 @@ def optional_text(value: object | None) -> str | None:
     return None if value is None else str(value)
 
 
-def present(**fields: Writable | None) -> dict[str, Writable]:
+def present(**fields: "Writable | None") -> dict[str, Writable]:
     """The fields that are known: what is ``None`` or empty is left out, not written as null."""
     return {
         key: value

@@ -47,6 +47,8 @@ def any_text(node: Cursor) -> str:
 
 def text(node: Cursor) -> str:
     """A text on one line, not empty."""
+    if node.scalar("a text").is_null:
+        raise node.error("expected a text, got nothing", hint="leave the key out, or give a value")
     value = any_text(node)
     if not value:
         raise node.error("expected a text, got an empty one")

@@ -28,6 +28,7 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+_COMMENT = re.compile("(?:^|(?<=[ \t]))#")  # YAML 1.2.2, section 6.6
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # The parser of libyaml is some ten times faster; the other one gives the same events.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -185,7 +186,7 @@ class _Builder:
         if not plain and not text.isascii() and _SURROGATE.search(text):
             raise self._error(event, "half of a surrogate pair, which is no character")
         mark = event.start_mark
-        if self._has_tabs:
+        if self._has_tabs and not plain:
             self._spans.append((mark.index, event.end_mark.index))
         node = ScalarNode(text, plain, mark.line + 1, mark.column + 1)
         if self._open and self._open[-1].expects_key:
@@ -243,7 +244,7 @@ class _Builder:
             )
 
     def _refuse_tabs(self) -> None:
-        """A tab is part of a text or of a comment: as white space, parsers differ about it."""
+        """A tab stands in quotes, in a block or in a comment: elsewhere, parsers differ about it."""
         for index in _tabs_outside(self._text, self._spans):
             line, column = _place(self._text, index)
             raise ProjectError(
@@ -256,11 +257,11 @@ class _Builder:
 
 
 def _tabs_outside(text: str, spans: list[tuple[int, int]]) -> Iterator[int]:
-    """Where tabs stand that are in no scalar (``spans``, in order) and in no comment."""
+    """Where tabs stand that are in none of ``spans`` (which are in order) and in no comment."""
     start = 0
     for begin, end in [*spans, (len(text), len(text))]:
         for line in re.finditer("[^\n]+", text[start:begin]):
-            code = line[0].partition("#")[0]
+            code = _COMMENT.split(line[0], maxsplit=1)[0]
             if "\t" in code:
                 yield start + line.start() + code.index("\t")
         start = end

@@ -30,7 +30,7 @@ def write(value: Mapping[str, Writable], *, at: str) -> bytes:
         ProjectError: A text holds half of a surrogate pair (a file name that is not UTF-8, say).
             ``at`` names the document for the message.
     """
-    text = "".join(f"{line}\n" for line in _lines(value))
+    text = "".join(f"{line}\n" for line in _lines(value)) or "{}\n"
     try:
         return text.encode()
     except UnicodeEncodeError as error:
