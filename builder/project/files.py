@@ -1,0 +1,147 @@
+"""The files of a project on disk: read within limits, listed, and replaced as a whole.
+
+Nothing else in the package touches the project's directory. Paths are relative to its root, with
+``/``, and stand in messages as they are.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from builder.errors import EnvironmentFault, ProjectError
+
+
+class Files:
+    """The files below one root."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, file: str, *, limit: int) -> bytes | None:
+        """The bytes of a regular file, or ``None`` where there is none.
+
+        Raises:
+            ProjectError: It is no regular file, is over ``limit`` bytes, or cannot be read.
+        """
+        try:
+            # Without O_NONBLOCK, opening a named pipe waits for a writer.
+            number = os.open(self._root / file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ProjectError(f"{file}: cannot be read: {error.strerror}") from error
+        with os.fdopen(number, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise ProjectError(f"{file}: expected a file, got something else")
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise ProjectError(f"{file}: more than {limit} bytes")
+        return data
+
+    def names(self, directory: str) -> tuple[str, ...]:
+        """The sorted names in a directory, hidden ones and ``README*`` aside; empty where there is
+        no directory."""
+        try:
+            names = [path.name for path in (self._root / directory).iterdir()]
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise ProjectError(f"{directory}: cannot be listed: {error.strerror}") from error
+        return tuple(sorted(name for name in names if not name.startswith((".", "README"))))
+
+    def is_directory(self, directory: str) -> bool:
+        """Whether there is such a directory."""
+        return (self._root / directory).is_dir()
+
+    def tree(self, directory: str) -> tuple[str, ...]:
+        """Every file below a directory, hidden ones too, by its path there, sorted.
+
+        Raises:
+            ProjectError: A link that leads out of the project or to a directory, a device, a name
+                that is not UTF-8.
+        """
+        top = self._root / directory
+        self._contained(top, directory)
+        return tuple(sorted(self._walk(top, directory, "")))
+
+    def replace(self, file: str, change: Callable[[bytes | None], bytes], *, limit: int) -> bool:
+        """Put what ``change`` makes of a file's bytes in its place; returns whether they differ.
+
+        Others who replace files of this project wait, so that no change is lost. The file appears
+        whole or not at all, also after a kill; its mode stays, and a link stays a link.
+
+        Raises:
+            EnvironmentFault: The directory cannot be written.
+            ProjectError: As for ``read``; whatever ``change`` raises leaves the file as it was.
+        """
+        with self._exclusive():
+            old = self.read(file, limit=limit)
+            new = change(old)
+            if new == old:
+                return False
+            path = Path(os.path.realpath(self._root / file))
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write_whole(path, new)
+            except OSError as error:
+                raise EnvironmentFault(f"{file}: cannot be written: {error.strerror}") from error
+            return True
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Hold the project: by a lock on its root, which no rename replaces."""
+        number = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(number)
+
+    def _walk(self, top: Path, directory: str, below: str) -> Iterator[str]:
+        with os.scandir(top / below) as entries:
+            for entry in entries:
+                path = f"{below}/{entry.name}" if below else entry.name
+                if not path.isprintable():
+                    raise ProjectError(f"{directory}: the name of a file is not text: {path!r}")
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._walk(top, directory, path)
+                    continue
+                self._contained(top / path, f"{directory}/{path}")
+                if not entry.is_file():
+                    raise ProjectError(f"{directory}/{path}: expected a file, got something else")
+                yield path
+
+    def _contained(self, path: Path, file: str) -> None:
+        root = os.path.realpath(self._root)
+        real = os.path.realpath(path)
+        if os.path.commonpath((root, real)) != root:
+            raise ProjectError(
+                f"{file}: a link that leads out of the project, to {real!r}",
+                hint="put the file itself there",
+            )
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Write beside, then rename over. Under the lock, so that one name will do."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if path.exists():
+                os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
+            os.fsync(number)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

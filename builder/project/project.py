@@ -1,0 +1,202 @@
+"""The project as values. Each file is read once, when something asks for what it holds."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from builder.errors import ProjectError
+from builder.lock import codec
+from builder.lock.model import ImagePin, Lock, ModelPin, PullPin, Result, SourcePin, WheelPin
+from builder.node import did_you_mean, is_name, nearest
+from builder.project.files import Files
+from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
+from builder.settings import FILE as SETTINGS_FILE
+from builder.settings import ProjectSettings, read_settings
+from builder.strict_yaml import SIZE_LIMIT
+from builder.variant import (
+    Overlay,
+    OverlayStep,
+    PinnedBase,
+    PullStep,
+    SourceStep,
+    Variant,
+    WheelsStep,
+)
+
+OVERLAY_FILE_LIMIT = 64 << 20
+"""The most bytes of one file of an overlay."""
+
+
+class Project:
+    """A directory with ``variants/``, ``lockfiles/``, ``overlays/`` and ``builder.yaml``.
+
+    What was read is kept: open the project anew to see what :meth:`update` wrote.
+
+    Raises:
+        ProjectError: From every member: a file is not what it must be.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._files = Files(root)
+        if not self._files.is_directory("variants"):
+            raise ProjectError(
+                f"{root}: no project here, there is no directory 'variants'",
+                hint="give the project's directory with -C, or start one with builder init",
+            )
+
+    @cached_property
+    def settings(self) -> ProjectSettings:
+        """``builder.yaml``, or the defaults where there is none."""
+        data = self._read(SETTINGS_FILE)
+        return ProjectSettings(at=SETTINGS_FILE) if data is None else read_settings(data)
+
+    def variants(self) -> tuple[str, ...]:
+        """The names of all variants, sorted."""
+        return self._names_of("variants")
+
+    def variant(self, name: str) -> Variant:
+        """The recipe ``name``, every pin and overlay that it names being there."""
+        file = f"variants/{name}.yaml"
+        data = self._read(file) if is_name(name) else None
+        if data is None:
+            near = nearest(name, self.variants())
+            raise ProjectError(
+                f"no variant {name!r} in variants",
+                hint=did_you_mean(near) or "builder variants lists them",
+            )
+        return read_variant(data, name=name, file=file, known=self)
+
+    @cached_property
+    def lock(self) -> Lock:
+        """All lockfiles."""
+        files: dict[str, bytes] = {}
+        for directory in ("lockfiles", "lockfiles/images"):
+            for name in self._files.names(directory):
+                file = f"{directory}/{name}"
+                if file != "lockfiles/images" and (data := self._read(file)) is not None:
+                    files[file] = data
+        return codec.read_lock(files)
+
+    def lock_for(self, variant: Variant) -> Lock:
+        """The lockfiles that a build of ``variant`` needs; no other one is read."""
+        pulls = {step.pull for step in variant.steps if isinstance(step, PullStep)}
+        published = [self.pulls[pull] for pull in pulls if self.pulls[pull].published is not None]
+        sources = published or any(isinstance(step, SourceStep) for step in variant.steps)
+        for pull in published:
+            codec.check_published(pull, self.sources)
+        return Lock(
+            images=self.images if isinstance(variant.base, PinnedBase) else {},
+            pulls=self.pulls if pulls else {},
+            sources=self.sources if sources else {},
+            wheels=self.wheels
+            if any(isinstance(step, WheelsStep) for step in variant.steps)
+            else {},
+            models=self.models if variant.models else {},
+            results={variant.name: results} if (results := self.results(variant.name)) else {},
+        )
+
+    @cached_property
+    def images(self) -> Mapping[str, ImagePin]:
+        """The base images."""
+        data = self._read(codec.IMAGES)
+        return {} if data is None else codec.read_images(data)
+
+    @cached_property
+    def pulls(self) -> Mapping[str, PullPin]:
+        """The pull requests."""
+        data = self._read(codec.PULLS)
+        return {} if data is None else codec.read_pulls(data)
+
+    @cached_property
+    def sources(self) -> Mapping[str, SourcePin]:
+        """The files of other repositories."""
+        data = self._read(codec.SOURCES)
+        return {} if data is None else codec.read_sources(data)
+
+    @cached_property
+    def wheels(self) -> Mapping[str, WheelPin]:
+        """The wheels."""
+        data = self._read(codec.WHEELS)
+        return {} if data is None else codec.read_wheels(data)
+
+    @cached_property
+    def models(self) -> Mapping[str, ModelPin]:
+        """The models."""
+        data = self._read(codec.MODELS)
+        return {} if data is None else codec.read_models(data)
+
+    def results(self, variant: str) -> tuple[Result, ...]:
+        """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
+        file = codec.results_file(variant)
+        data = self._read(file)
+        return () if data is None else codec.read_results(data, file=file)[1]
+
+    @cached_property
+    def overlays(self) -> tuple[str, ...]:
+        """The names of all overlays, sorted."""
+        return tuple(
+            name
+            for name in self._files.names("overlays")
+            if self._files.is_directory(f"overlays/{name}")
+        )
+
+    def overlay(self, name: str) -> Overlay:
+        """The overlay ``name``, with the bytes of its files."""
+        directory = f"overlays/{name}"
+        if name not in self.overlays:
+            raise ProjectError(
+                f"no overlay {name!r} in overlays",
+                hint=did_you_mean(nearest(name, self.overlays)),
+            )
+        present = self._files.tree(directory)
+        data = self._read(f"{directory}/{OVERLAY_FILE}")
+        if data is None:
+            raise ProjectError(
+                f"{directory}: no {OVERLAY_FILE}",
+                hint=f"write {directory}/{OVERLAY_FILE}: it says what the files are for",
+            )
+        return read_overlay(
+            data, name=name, directory=directory, present=present, load=self._loader(directory)
+        )
+
+    def overlays_of(self, variant: Variant) -> Mapping[str, Overlay]:
+        """The overlays that ``variant`` applies, by name."""
+        names = {step.overlay for step in variant.steps if isinstance(step, OverlayStep)}
+        return {name: self.overlay(name) for name in sorted(names)}
+
+    def update(self, file: str, change: Callable[[bytes | None], bytes]) -> bool:
+        """Replace a lockfile by what ``change`` makes of its bytes (``None``: there is none).
+
+        Two updates at once both take effect; a killed one leaves the old file. Returns whether
+        the bytes differ. An error that ``change`` raises leaves the file as it was.
+
+        Raises:
+            EnvironmentFault: The file cannot be written.
+        """
+        return self._files.replace(file, change, limit=SIZE_LIMIT)
+
+    def _read(self, file: str) -> bytes | None:
+        return self._files.read(file, limit=SIZE_LIMIT)
+
+    def _loader(self, directory: str) -> Callable[[str], bytes]:
+        def load(path: str) -> bytes:
+            data = self._files.read(f"{directory}/{path}", limit=OVERLAY_FILE_LIMIT)
+            if data is None:
+                raise ProjectError(f"{directory}/{path}: gone while it was read")
+            return data
+
+        return load
+
+    def _names_of(self, directory: str) -> tuple[str, ...]:
+        """The names of the recipes in a directory, in which nothing else may stand."""
+        names = []
+        for file in self._files.names(directory):
+            name = file.removesuffix(".yaml")
+            if name == file or not is_name(name):
+                raise ProjectError(
+                    f"{directory}/{file}: not the name of a recipe",
+                    hint="recipes are NAME.yaml, with lower-case letters, digits, '.', '_' and '-'",
+                )
+            names.append(name)
+        return tuple(names)

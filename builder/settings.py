@@ -1,0 +1,136 @@
+"""``builder.yaml``: what a project says about places and machines. It never changes what is built.
+
+Everything in it is optional, and so is the file.
+"""
+
+from dataclasses import dataclass, field
+
+from builder.errors import ProjectError, UsageError
+from builder.node import (
+    Cursor,
+    boolean,
+    each,
+    mapping_of,
+    platform,
+    sequence_of,
+    text,
+    unique,
+    version_1,
+)
+from builder.oci import Platform
+from builder.reference import Reference
+
+FILE = "builder.yaml"
+"""The name of the file, in the root of a project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitMirror:
+    """Repositories that start with ``prefix`` are fetched from ``target`` plus the rest."""
+
+    prefix: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """How one registry, as references name it, is reached."""
+
+    host: str
+    location: str | None = None
+    """``host[:port][/prefix]`` in place of ``host``."""
+    mirrors: tuple[str, ...] = ()
+    """``host[:port][/prefix]``, asked first and in this order, for what is named by digest."""
+    plain_http: bool = False
+    ca: str | None = None
+    """A file of certificates to trust; a relative path is one in the project."""
+    tags: bool = False
+    """Whether mirrors may also say what a tag names: they may be behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSettings:
+    """All of ``builder.yaml``."""
+
+    platform: Platform | None = None
+    git_mirrors: tuple[GitMirror, ...] = ()
+    registries: tuple[RegistrySettings, ...] = ()
+    store: str | None = None
+    """Where the store is; a relative path is one in the project."""
+    at: str = field(default="", compare=False)
+
+    def repository(self, repository: str) -> str:
+        """Where to fetch ``repository`` from: by the longest prefix that fits, or as it is."""
+        fitting = [item for item in self.git_mirrors if repository.startswith(item.prefix)]
+        if not fitting:
+            return repository
+        mirror = max(fitting, key=lambda item: len(item.prefix))
+        return mirror.target + repository.removeprefix(mirror.prefix)
+
+    def registry(self, host: str) -> RegistrySettings:
+        """How ``host`` is reached: as it is, where nothing is said."""
+        default = RegistrySettings(host=host)
+        return next((item for item in self.registries if item.host == host), default)
+
+
+def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
+    """The settings in ``data``.
+
+    Raises:
+        ProjectError: The file is not what it must be.
+    """
+    root = Cursor.open(data, file=file)
+    root.take("version", version_1)
+    settings = ProjectSettings(
+        platform=root.optional("platform", platform),
+        git_mirrors=root.default("mirrors", _mirrors, ()),
+        registries=root.default("registries", each(_host, _registry), ()),
+        store=root.optional("store", text),
+        at=root.at,
+    )
+    root.done()
+    return settings
+
+
+def _mirrors(node: Cursor) -> tuple[GitMirror, ...]:
+    pairs = node.optional("git", mapping_of(text, text))
+    node.done()
+    return tuple(GitMirror(prefix=prefix, target=target) for prefix, target in pairs or ())
+
+
+def _registry(host: str, node: Cursor) -> RegistrySettings:
+    registry = RegistrySettings(
+        host=host,
+        location=node.optional("location", _location),
+        mirrors=node.default("mirrors", unique(sequence_of(_location)), ()),
+        plain_http=node.optional("plain_http", boolean) or False,
+        ca=node.optional("ca", text),
+        tags=node.optional("tags", boolean) or False,
+    )
+    node.done()
+    return registry
+
+
+def _host(node: Cursor) -> str:
+    """A registry as references spell it after parsing (``docker.io``, never an alias of it)."""
+    value = text(node)
+    registry = _parsed(node, value).registry
+    if "/" in value or registry != value:
+        raise node.error(f"{value!r} is not the host of a registry", hint="for example docker.io")
+    return value
+
+
+def _location(node: Cursor) -> str:
+    value = text(node)
+    if _parsed(node, value).name != f"{value}/image":
+        raise node.error(
+            f"{value!r} is not a place in a registry", hint="host[:port][/prefix], without scheme"
+        )
+    return value
+
+
+def _parsed(node: Cursor, value: str) -> Reference:
+    try:
+        return Reference.parse(f"{value}/image", at=node.at)
+    except UsageError as error:
+        raise ProjectError(error.message, hint=error.hint) from error
