@@ -1,0 +1,108 @@
+"""Finds out why a diff does not apply: because the base has it already, wholly or in part.
+
+"Already upstream" is proved, never guessed: the exact reverse of the diff applies, each hunk at
+one place, and the diff applied to that result gives back the base, byte for byte.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from builder.diff.fit import Rules
+from builder.diff.model import ChangeKind, FileChange, Place
+from builder.diff.series import Read, Tree, image_paths, run, touched
+from builder.errors import PatchError
+from builder.verdict import Verdict
+
+_LISTED = 10
+_Changes = Sequence[FileChange]
+
+
+def diagnose(
+    changes: _Changes, read: Read, error: PatchError, *, place: Place, at: str, rules: Rules
+) -> NoReturn:
+    """Raise what is true of a diff that failed with ``error``.
+
+    Raises:
+        PatchError: ``already-upstream`` where the base has all of it; ``refused`` where the base
+            has some files' changes and the others would apply; else ``error``.
+    """
+
+    def is_there(part: _Changes) -> bool:
+        return _is_upstream(part, read, place=place, at=at, rules=rules)
+
+    if is_there(changes):
+        raise PatchError(
+            f"{at}: the base has this change already, in all of its files: "
+            + _names(touched(changes, place, at=at)),
+            verdict=Verdict.ALREADY_UPSTREAM,
+            hint="remove the step, or mark it `until: upstream`",
+        ) from error
+    groups = _groups(changes, place, at=at)
+    there = [group for group in groups if is_there(group)]
+    rest = [group for group in groups if group not in there]
+    if there and all(_applies(g, read, place=place, at=at, rules=rules) for g in rest):
+        raise PatchError(
+            f"{at}: the base has a part of this change: already upstream are "
+            f"{_names(touched([c for group in there for c in group], place, at=at))}; not yet "
+            f"{_names(touched([c for group in rest for c in group], place, at=at))}",
+            verdict=Verdict.REFUSED,
+            hint="take a diff for this base",
+        ) from error
+    raise error
+
+
+def _is_upstream(changes: _Changes, read: Read, *, place: Place, at: str, rules: Rules) -> bool:
+    tree = Tree(read)
+    base = {path: tree.get(path) for path in touched(changes, place, at=at)}
+    rules = replace(rules, strict=False)
+    try:
+        _run_reverse(changes, tree, place=place, at=at, rules=rules)
+        before = dict(tree.now)
+        if before == base:
+            return False
+        again = Tree(before.__getitem__)
+        run(changes, again, place=place, at=at, rules=rules)
+    except PatchError:
+        return False
+    return all(again.get(path) == file for path, file in base.items())
+
+
+def _run_reverse(changes: _Changes, tree: Tree, *, place: Place, at: str, rules: Rules) -> None:
+    """Undo commit by commit, the last one first. Copies are removed; whether they were what the
+    diff makes of their source is left to the round trip."""
+    for number in sorted({change.commit for change in changes}, reverse=True):
+        commit = [change for change in changes if change.commit == number]
+        for change in commit:
+            _, new = image_paths(change, place, at=at)
+            if change.kind is ChangeKind.COPY and new is not None:
+                tree.get(new)
+                tree.now[new] = None
+        back = [c.reverse() for c in commit if c.kind is not ChangeKind.COPY]
+        run(back, tree, place=place, at=at, rules=rules)
+
+
+def _applies(changes: _Changes, read: Read, *, place: Place, at: str, rules: Rules) -> bool:
+    try:
+        run(changes, Tree(read), place=place, at=at, rules=rules)
+    except PatchError:
+        return False
+    return True
+
+
+def _groups(changes: _Changes, place: Place, *, at: str) -> list[list[FileChange]]:
+    """The changes, apart as far as no file is shared between two groups, in order."""
+    groups: list[tuple[set[str], list[FileChange]]] = []
+    for change in changes:
+        paths = touched([change], place, at=at)
+        joined = [group for group in groups if group[0] & paths]
+        groups = [group for group in groups if not group[0] & paths]
+        merged = [c for _, part in joined for c in part] + [change]
+        groups.append((paths.union(*(names for names, _ in joined)), merged))
+    order = {id(change): n for n, change in enumerate(changes)}
+    return [sorted(part, key=lambda c: order[id(c)]) for _, part in groups]
+
+
+def _names(paths: set[str]) -> str:
+    listed = ", ".join(repr(path) for path in sorted(paths)[:_LISTED])
+    return listed + (f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else "")
