@@ -1,0 +1,158 @@
+"""File contents kept from a layer: one pack of deflated files, and a table that finds them.
+
+The table is records of 48 bytes, sorted: the file's sha256, the offset in the pack, the length
+there (both big-endian). It is bisected as it is, so it may be a memory map.
+"""
+
+import mmap
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from builder.digest import Digest, Hasher
+from builder.errors import IntegrityError
+from builder.ports import BlobWriter
+from builder.tree import Entry
+
+TEXT_LIMIT = 1 << 20
+"""The largest file that the default rule keeps."""
+ETC_LIMIT = 64 << 10
+"""The largest file below ``etc/`` that the default rule keeps."""
+CONTENT_LIMIT = 1 << 30
+"""The largest content that is unpacked."""
+
+_RECORD = struct.Struct(">32sQQ")
+_WHOLE = 4 << 20
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+_SUFFIXES = frozenset(
+    "py pyi jinja json txt md toml cfg yaml yml typed pth".split()  # noqa: SIM905
+)
+_NAMES = frozenset(
+    {"METADATA", "RECORD", "WHEEL", "INSTALLER", "entry_points.txt", "top_level.txt"}
+    | {"direct_url.json"}
+)
+
+Raw: TypeAlias = bytes | mmap.mmap
+
+
+def python_text(entry: Entry) -> bool:
+    """The default rule for what to keep: the text of Python packages, and small files of ``etc``.
+
+    That is what patches change and what tells which packages an image has; native objects,
+    compiled files and data stay out.
+    """
+    path = entry.path
+    if not entry.is_file or entry.size > TEXT_LIMIT:
+        return False
+    if path.startswith("etc/"):
+        return entry.size <= ETC_LIMIT
+    if "-packages/" not in path or not any(part in f"/{path}" for part in _PACKAGES):
+        return False
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2] in _SUFFIXES or name in _NAMES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What was kept of one layer: the table's bytes, and the size of the pack they point into."""
+
+    table: bytes = field(repr=False)
+    size: int
+
+
+class KeptTable:
+    """Where in a pack each file is, over the table's raw bytes."""
+
+    __slots__ = ("_count", "raw")
+
+    def __init__(self, raw: Raw) -> None:
+        self._count, rest = divmod(len(raw), _RECORD.size)
+        if rest:
+            raise IntegrityError(
+                f"kept table: {len(raw)} bytes, wanted a multiple of {_RECORD.size}"
+            )
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, digest: Digest) -> tuple[int, int] | None:
+        """Offset and length of the content with this digest, or ``None``."""
+        key = bytes.fromhex(digest.hex)
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            start = middle * _RECORD.size
+            if self.raw[start : start + len(key)] < key:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self._count:
+            return None
+        found, offset, length = _RECORD.unpack_from(self.raw, low * _RECORD.size)
+        return (offset, length) if found == key else None
+
+
+class Pack:
+    """A pack under way. Equal contents are written once."""
+
+    __slots__ = ("_out", "_places", "_size")
+
+    def __init__(self, out: BlobWriter) -> None:
+        self._out = out
+        self._size = 0
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def keep(self, pieces: Iterable[memoryview], *, size: int) -> Digest:
+        """Append a content of ``size`` bytes, and return its digest."""
+        from isal import isal_zlib  # here, because reading a pack does not need it
+
+        if size <= _WHOLE:
+            data = b"".join(pieces)
+            digest = Digest.of(data)
+            if bytes.fromhex(digest.hex) not in self._places:
+                start = self._size
+                self._write(isal_zlib.compress(data, 1))
+                self._note(digest, start)
+            return digest
+        # Whether the pack has it already is known at the end only: rare, and harmless.
+        start = self._size
+        hasher = Hasher()
+        deflater = isal_zlib.compressobj(1)
+        for piece in pieces:
+            hasher.update(piece)
+            self._write(deflater.compress(piece))
+        self._write(deflater.flush())
+        self._note(hasher.digest(), start)
+        return hasher.digest()
+
+    def finish(self) -> Kept:
+        """The table of what was kept. Committing the pack is left to its owner."""
+        records = sorted(_RECORD.pack(key, *place) for key, place in self._places.items())
+        return Kept(table=b"".join(records), size=self._size)
+
+    def _write(self, data: bytes) -> None:
+        self._out.write(data)
+        self._size += len(data)
+
+    def _note(self, digest: Digest, start: int) -> None:
+        self._places[bytes.fromhex(digest.hex)] = (start, self._size - start)
+
+
+def unpack(data: bytes, digest: Digest) -> bytes:
+    """The content that ``data``, cut from a pack, holds.
+
+    Raises:
+        IntegrityError: It is not what ``digest`` names.
+    """
+    at = f"kept file {digest.short}"
+    inflater = zlib.decompressobj()
+    try:
+        content = inflater.decompress(data, CONTENT_LIMIT)
+    except zlib.error as error:
+        raise IntegrityError(f"{at}: {error}") from error
+    if not inflater.eof or inflater.unused_data:
+        raise IntegrityError(f"{at}: {len(data)} bytes are not one zlib stream")
+    return digest.check(content, at=at)
