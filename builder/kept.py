@@ -7,9 +7,9 @@ there (both big-endian). It is bisected as it is, so it may be a memory map.
 import mmap
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError
@@ -75,6 +75,11 @@ class KeptTable:
             )
         self.raw = raw
 
+    @classmethod
+    def build(cls, places: Mapping[Digest, tuple[int, int]]) -> Self:
+        """A table of contents that stand in some blob at these offsets, with these lengths."""
+        return cls(_records({bytes.fromhex(key.hex): place for key, place in places.items()}))
+
     def __len__(self) -> int:
         return self._count
 
@@ -130,8 +135,7 @@ class Pack:
 
     def finish(self) -> Kept:
         """The table of what was kept. Committing the pack is left to its owner."""
-        records = sorted(_RECORD.pack(key, *place) for key, place in self._places.items())
-        return Kept(table=b"".join(records), size=self._size)
+        return Kept(table=_records(self._places), size=self._size)
 
     def _write(self, data: bytes) -> None:
         self._out.write(data)
@@ -139,6 +143,10 @@ class Pack:
 
     def _note(self, digest: Digest, start: int) -> None:
         self._places[bytes.fromhex(digest.hex)] = (start, self._size - start)
+
+
+def _records(places: Mapping[bytes, tuple[int, int]]) -> bytes:
+    return b"".join(sorted(_RECORD.pack(key, *place) for key, place in places.items()))
 
 
 def unpack(data: bytes, digest: Digest) -> bytes:
