@@ -35,7 +35,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     try:
         yield mount
     finally:
-        subprocess.run(["umount", mount], check=True)
+        subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 @pytest.mark.requires("root")
@@ -135,3 +135,45 @@ def test_any_other_trouble_of_the_disk_is_told_as_the_system_names_it() -> None:
         raise OSError(errno.EIO, "whatever", "f")
     assert caught.value.message == "store 's': 'f': Input/output error"
     assert caught.value.hint == "look at the disk, or choose another store with --store DIR"
+
+
+def test_bytes_are_durable_before_their_name_and_the_name_before_what_follows(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = image(files, layers=(b"layer",))
+    paths: dict[int, str] = {}
+    calls: list[str] = []
+    real = {name: getattr(os, name) for name in ("open", "fsync", "replace")}
+
+    def note_open(path: str, *arguments: int) -> int:
+        fd: int = real["open"](path, *arguments)
+        paths[fd] = path
+        return fd
+
+    def note_fsync(fd: int) -> None:
+        real["fsync"](fd)
+        name = Path(paths[fd]).relative_to(files.paths.real)
+        calls.append(f"fsync {'tmp/*' if name.parent == Path('tmp') else name}")
+
+    def note_replace(source: str, target: str) -> None:
+        real["replace"](source, target)
+        calls.append(f"replace {Path(target).relative_to(files.paths.real)}")
+
+    for name, spy in (("open", note_open), ("fsync", note_fsync), ("replace", note_replace)):
+        monkeypatch.setattr(os, name, spy)
+    digest = files.put(b"new")
+    files.take_note("trace", "k", b"{}")
+    files.set_reference("demo", manifest)
+    assert calls == [
+        "fsync tmp/*",
+        f"replace blobs/sha256/{digest.hex}",
+        "fsync blobs/sha256",
+        "fsync notes",
+        "fsync tmp/*",
+        "replace notes/trace/k",
+        "fsync notes/trace",
+        "fsync blobs/sha256",
+        "fsync tmp/*",
+        "replace index.json",
+        "fsync .",
+    ]

@@ -90,7 +90,10 @@ def sync_directory(path: str) -> None:
 
 
 def make_directory(path: str) -> None:
-    """Make a directory that others can read, whatever the umask; a link to one will do too."""
+    """Make a directory, durably, that others can read whatever the umask.
+
+    A link to a directory will do too: it is where somebody wants the bytes.
+    """
     if os.path.isdir(path):
         return
     try:
@@ -98,6 +101,7 @@ def make_directory(path: str) -> None:
     except FileExistsError:
         return  # Another process was first: whether it is a directory shows on use.
     os.chmod(path, 0o755)
+    sync_directory(os.path.dirname(path))
 
 
 class Pending:

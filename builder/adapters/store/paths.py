@@ -1,6 +1,7 @@
 """Where things are in a store, and how a store comes to be."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from builder import canonical
@@ -87,7 +88,8 @@ class Paths:
                 if not self.exists:
                     disk.write_file(self.index, index.EMPTY, scratch=self.tmp)
                     disk.write_file(self.mark, _MARK, scratch=self.tmp)
-                    disk.sync_directory(os.path.dirname(self.real))
+                    with suppress(PermissionError):  # a parent that we may pass and not list
+                        disk.sync_directory(os.path.dirname(self.real))
             finally:
                 locks.release(fd)
 
