@@ -244,7 +244,7 @@ class _Builder:
             )
 
     def _refuse_tabs(self) -> None:
-        """A tab stands in quotes, in a block or in a comment: elsewhere, parsers differ about it."""
+        """A tab stands in quotes, a block or a comment: elsewhere, parsers differ about it."""
         for index in _tabs_outside(self._text, self._spans):
             line, column = _place(self._text, index)
             raise ProjectError(

@@ -299,4 +299,4 @@ for tag, pattern in (
 
 
 def yaml_1_2(data: bytes) -> Any:
-    return yaml.load(data, Loader=Yaml12Loader)  # noqa: S506  (a SafeLoader)
+    return yaml.load(data, Loader=Yaml12Loader)

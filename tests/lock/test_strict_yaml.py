@@ -26,13 +26,21 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+def plain(text: str, line: int, column: int) -> ScalarNode:
+    return ScalarNode(text, plain=True, line=line, column=column)
+
+
+def quoted(text: str, line: int, column: int) -> ScalarNode:
+    return ScalarNode(text, plain=False, line=line, column=column)
+
+
 def test_a_document_is_texts_with_their_places() -> None:
     assert read(b"a: 1\nb:\n  - 'x'\n", file="f") == MappingNode(
         {
-            "a": (ScalarNode("a", True, 1, 1), ScalarNode("1", True, 1, 4)),
+            "a": (plain("a", 1, 1), plain("1", 1, 4)),
             "b": (
-                ScalarNode("b", True, 2, 1),
-                SequenceNode((ScalarNode("x", False, 3, 5),), 3, 3),
+                plain("b", 2, 1),
+                SequenceNode((quoted("x", 3, 5),), 3, 3),
             ),
         },
         1,
@@ -44,7 +52,7 @@ def test_a_document_is_texts_with_their_places() -> None:
     "text", ["no", "012", "1e3", "2026-05-11", "1_000", "0x1f", "1:30", "=", ".inf", "y"]
 )
 def test_no_scalar_is_typed(text: str) -> None:
-    assert read(text.encode(), file="f") == ScalarNode(text, True, 1, 1)
+    assert read(text.encode(), file="f") == plain(text, 1, 1)
 
 
 LAUGHS = b"a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
@@ -281,7 +289,7 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 def test_windows_line_ends_give_the_same_texts() -> None:
     node = read(b"a: |\r\n  x\r\n  y\r\n", file="f")
     assert isinstance(node, MappingNode)
-    assert node.entries["a"][1] == ScalarNode("x\ny\n", False, 1, 4)
+    assert node.entries["a"][1] == quoted("x\ny\n", 1, 4)
 
 
 def test_values_are_written_in_one_way() -> None:

@@ -1,0 +1,365 @@
+"""Variants, overlays and settings that are wrong in one place."""
+
+from tests.lock.bad_documents import Bad
+from tests.lock.documents import A, B, C
+
+_EDIT = '      - anchor: "x"\n        insert_before: "\\u00e9"\n'
+_FILES = (
+    f"files:\n  - path: vllm/marlin.py\n    file: marlin.py\n    replaces: {A}\n"
+    '    mode: "0644"\n  - path: /opt/new.py\n    file: new/new.py\n    replaces: nothing\n'
+)
+
+BAD_VARIANTS: tuple[Bad, ...] = (
+    Bad(
+        id="no base",
+        kind="variant",
+        old="base: {pin: known-good}\n",
+        new="",
+        message="variants/demo.yaml:1: missing key 'base'",
+    ),
+    Bad(
+        id="a base that is a word",
+        kind="variant",
+        old="{pin: known-good}",
+        new="known-good",
+        message="variants/demo.yaml:3: base: expected 'scratch', got the text 'known-good'",
+    ),
+    Bad(
+        id="two bases",
+        kind="variant",
+        old="{pin: known-good}",
+        new=f"{{pin: known-good, layout: base, digest: {A}}}",
+        message="variants/demo.yaml:3: base: expected one of the keys 'pin', 'layout', got 'pin',"
+        " 'layout'",
+    ),
+    Bad(
+        id="a layout without a digest",
+        kind="variant",
+        old="{pin: known-good}",
+        new="{layout: base}",
+        message="variants/demo.yaml:3: base: missing key 'digest'",
+    ),
+    Bad(
+        id="a pin with a digest",
+        kind="variant",
+        old="{pin: known-good}",
+        new=f"{{pin: known-good, digest: {A}}}",
+        message="variants/demo.yaml:3: base: unknown key 'digest'",
+        hint="the keys here are 'pin', 'layout'",
+    ),
+    Bad(
+        id="another Python",
+        kind="variant",
+        old="version: 3.12",
+        new="version: 2.7",
+        message="variants/demo.yaml:4: python.version: expected the version of a Python, got '2.7'",
+        hint="for example 3.12",
+    ),
+    Bad(
+        id="a step of no kind",
+        kind="variant",
+        old="  - overlay: marlin-pad",
+        new="  - overlays: marlin-pad",
+        message="variants/demo.yaml:11: steps[1]: expected one of the keys 'pull', 'overlay',"
+        " 'source', 'wheels', got none of them",
+        hint="did you mean 'overlay'?",
+    ),
+    Bad(
+        id="a step of two kinds",
+        kind="variant",
+        old="  - overlay: marlin-pad",
+        new="  - overlay: marlin-pad\n    pull: vllm-40361",
+        message="variants/demo.yaml:11: steps[1]: expected one of the keys 'pull', 'overlay',"
+        " 'source', 'wheels', got 'pull', 'overlay'",
+    ),
+    Bad(
+        id="a step that is a text",
+        kind="variant",
+        old="  - wheels: [xxhash]",
+        new="  - wheels",
+        message="variants/demo.yaml:21: steps[3]: expected a mapping, got the text 'wheels'",
+    ),
+    Bad(
+        id="a step with an option of another kind",
+        kind="variant",
+        old="    name: padding",
+        new="    name: padding\n    strip: 1",
+        message="variants/demo.yaml:13: steps[1]: unknown key 'strip'",
+        hint="the keys here are 'pull', 'overlay', 'source', 'wheels', 'name', 'until'",
+    ),
+    Bad(
+        id="two steps of one name",
+        kind="variant",
+        old="name: padding",
+        new="name: vllm-41800",
+        message="variants/demo.yaml:11: steps[1]: a second step with the name 'vllm-41800', the"
+        " first is variants/demo.yaml:6: steps[0]",
+        hint="give one of them another name with 'name'",
+        codec_only=True,
+    ),
+    Bad(
+        id="until something else",
+        kind="variant",
+        old="until: upstream",
+        new="until: merged",
+        message="variants/demo.yaml:7: steps[0].until: expected 'upstream', got the text 'merged'",
+    ),
+    Bad(
+        id="a glob that is a number sign",
+        kind="variant",
+        old='ignore: [tests/*, "docs/**"]',
+        new="ignore: tests/*",
+        message="variants/demo.yaml:8: steps[0].ignore: expected a list, got the text 'tests/*'",
+    ),
+    Bad(
+        id="a pre-image that is neither",
+        kind="variant",
+        old="replaces: nothing",
+        new="replaces: something",
+        message="variants/demo.yaml:18: steps[2].files[0].replaces: expected 'nothing' or"
+        " 'sha256:...', got the text 'something'",
+    ),
+    Bad(
+        id="no pre-image",
+        kind="variant",
+        old="        replaces: nothing\n",
+        new="",
+        message="variants/demo.yaml:16: steps[2].files[0]: missing key 'replaces'",
+    ),
+    Bad(
+        id="a setuid mode",
+        kind="variant",
+        old='mode: "0755"',
+        new='mode: "4755"',
+        message="variants/demo.yaml:19: steps[2].files[0].mode: expected a mode of four octal"
+        " digits that starts with 0, got '4755'",
+        hint='for example "0644" or "0755"',
+    ),
+    Bad(
+        id="a target that leaves the image",
+        kind="variant",
+        old="to: /opt/marlin.diff",
+        new="to: /opt/../../etc/passwd",
+        message="variants/demo.yaml:17: steps[2].files[0].to: a path that leads out:"
+        " '/opt/../../etc/passwd'",
+        hint="leave '..' out",
+    ),
+    Bad(
+        id="no wheels",
+        kind="variant",
+        old="wheels: [xxhash]",
+        new="wheels: []",
+        message="variants/demo.yaml:21: steps[3].wheels: expected a list of one or more, got an"
+        " empty one",
+    ),
+    Bad(
+        id="a wheel twice",
+        kind="variant",
+        old="wheels: [xxhash]",
+        new="wheels: [xxhash, xxhash]",
+        message="variants/demo.yaml:21: steps[3].wheels: 'xxhash' stands twice",
+    ),
+    Bad(
+        id="a variable without a value",
+        kind="variant",
+        old="{VLLM_USE: 1,",
+        new="{VLLM_USE: ,",
+        message="variants/demo.yaml:23: image.env.VLLM_USE: expected a text or null, got nothing",
+        hint='write null to remove it, or "" for an empty text',
+    ),
+    Bad(
+        id="a variable with a blank in its name",
+        kind="variant",
+        old="{VLLM_USE: 1,",
+        new="{VLLM USE: 1,",
+        message="variants/demo.yaml:23: image.env['VLLM USE']: 'VLLM USE' is not the name of an"
+        " environment variable",
+    ),
+    Bad(
+        id="a command that is a text",
+        kind="variant",
+        old="command: []",
+        new="command: vllm serve",
+        message="variants/demo.yaml:26: image.command: expected a list, got the text 'vllm serve'",
+    ),
+    Bad(
+        id="a working directory that is relative",
+        kind="variant",
+        old="workdir: /srv",
+        new="workdir: srv",
+        message="variants/demo.yaml:27: image.workdir: expected a path that starts with '/', got"
+        " 'srv'",
+    ),
+)
+
+BAD_OVERLAYS: tuple[Bad, ...] = (
+    Bad(
+        id="an empty anchor",
+        kind="overlay",
+        old=_EDIT,
+        new=_EDIT.replace('"x"', '""'),
+        message="overlays/demo/overlay.yaml:22: edits[0].edits[1]: an empty anchor stands"
+        " everywhere",
+    ),
+    Bad(
+        id="an edit with two actions",
+        kind="overlay",
+        old=_EDIT,
+        new=_EDIT + '        replace: "y"\n',
+        message="overlays/demo/overlay.yaml:22: edits[0].edits[1]: expected one of the keys"
+        " 'replace', 'insert_before', 'insert_after', got 'replace', 'insert_before'",
+    ),
+    Bad(
+        id="an edit that inserts nothing",
+        kind="overlay",
+        old='insert_before: "\\u00e9"',
+        new='insert_before: ""',
+        message="overlays/demo/overlay.yaml:22: edits[0].edits[1]: 'insert_before' with an empty"
+        " text changes nothing",
+    ),
+    Bad(
+        id="an edit that changes nothing",
+        kind="overlay",
+        old='insert_before: "\\u00e9"',
+        new='replace: "x"',
+        message="overlays/demo/overlay.yaml:22: edits[0].edits[1]: an edit that replaces its"
+        " anchor with itself changes nothing",
+        codec_only=True,
+    ),
+    Bad(
+        id="an anchor that stands zero times",
+        kind="overlay",
+        old="count: 2",
+        new="count: 0",
+        message="overlays/demo/overlay.yaml:20: edits[0].edits[0].count: expected a whole number"
+        " from 1 on, got 0",
+    ),
+    Bad(
+        id="a removal of nothing",
+        kind="overlay",
+        old=f"replaces: {B}",
+        new="replaces: nothing",
+        message="overlays/demo/overlay.yaml:12: remove[0].replaces: expected 'sha256:' and 64 hex"
+        " digits, got 'nothing'",
+    ),
+    Bad(
+        id="an empty list of files",
+        kind="overlay",
+        old=_FILES,
+        new="files: []\n",
+        message="overlays/demo/overlay.yaml:2: files: expected a list of one or more, got an empty"
+        " one",
+    ),
+    Bad(
+        id="two rules for one file",
+        kind="overlay",
+        old="path: vllm/config.py",
+        new="path: vllm/marlin.py",
+        message="overlays/demo/overlay.yaml:14: edits[0]: a second rule for 'vllm/marlin.py', the"
+        " first is overlays/demo/overlay.yaml:3: files[0]",
+        codec_only=True,
+    ),
+    Bad(
+        id="a file that is not there",
+        kind="overlay",
+        old="file: marlin.py",
+        new="file: marlin-pad.py",
+        message="overlays/demo/overlay.yaml:4: files[0].file: no file 'marlin-pad.py' in"
+        " overlays/demo",
+        hint="did you mean 'marlin.py'?",
+        codec_only=True,
+    ),
+    Bad(
+        id="a file that is the recipe",
+        kind="overlay",
+        old="file: marlin.py",
+        new="file: overlay.yaml",
+        message="overlays/demo/overlay.yaml:4: files[0].file: 'overlay.yaml' is the recipe, not a"
+        " file to use",
+        codec_only=True,
+    ),
+    Bad(
+        id="a file of another directory",
+        kind="overlay",
+        old="file: marlin.py",
+        new="file: ../other/marlin.py",
+        message="overlays/demo/overlay.yaml:4: files[0].file: a path that leads out:"
+        " '../other/marlin.py'",
+        hint="leave '..' out",
+    ),
+    Bad(
+        id="a file that nothing uses",
+        kind="overlay",
+        old="patch:\n  file: fix.diff\n  root: /\n  strip: 0\n  ignore: [tests/*]\n",
+        new="",
+        message="overlays/demo/fix.diff: overlay.yaml does not use this file",
+        hint="name it in overlays/demo/overlay.yaml, or remove it",
+        codec_only=True,
+    ),
+    Bad(
+        id="a digest of an edit in upper case",
+        kind="overlay",
+        old=f"replaces: {C}",
+        new=f"replaces: sha256:{C.hex.upper()}",
+        message="overlays/demo/overlay.yaml:15: edits[0].replaces: sha256 takes lower-case hex"
+        f" digits, got '{C.hex.upper()}'",
+    ),
+)
+
+BAD_SETTINGS: tuple[Bad, ...] = (
+    Bad(
+        id="a truth value of YAML 1.1",
+        kind="settings",
+        old="plain_http: true",
+        new="plain_http: yes",
+        message="builder.yaml:10: registries.docker.io.plain_http: expected true or false, got the"
+        " text 'yes'",
+    ),
+    Bad(
+        id="a host with a path",
+        kind="settings",
+        old="  docker.io:",
+        new="  docker.io/library:",
+        message="builder.yaml:7: registries.docker.io/library: 'docker.io/library' is not the host"
+        " of a registry",
+        hint="for example docker.io",
+    ),
+    Bad(
+        id="a host by its other name",
+        kind="settings",
+        old="  docker.io:",
+        new="  index.docker.io:",
+        message="builder.yaml:7: registries.index.docker.io: 'index.docker.io' is not the host of a"
+        " registry",
+        hint="for example docker.io",
+        codec_only=True,
+    ),
+    Bad(
+        id="a mirror without a dot",
+        kind="settings",
+        old="mirrors: [mirror.example/docker,",
+        new="mirrors: [mirror,",
+        message="builder.yaml:9: registries.docker.io.mirrors[0]: 'mirror' is not a place in a"
+        " registry",
+        hint="host[:port][/prefix], without scheme",
+        codec_only=True,
+    ),
+    Bad(
+        id="mirrors of something else",
+        kind="settings",
+        old="  git:",
+        new="  got:",
+        message="builder.yaml:4: mirrors: unknown key 'got'",
+        hint="did you mean 'git'?",
+    ),
+    Bad(
+        id="a platform of one word",
+        kind="settings",
+        old="linux/arm64/v8",
+        new="arm64",
+        message="builder.yaml:2: platform: expected os/architecture, got 'arm64'",
+        hint="for example linux/amd64",
+    ),
+)
+
+BAD_RECIPES = BAD_VARIANTS + BAD_OVERLAYS + BAD_SETTINGS
