@@ -5,23 +5,21 @@ path of the machine and nothing of the environment.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from builder import canonical
+from builder import canonical, notes
 from builder.base import Base
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.image import Image
+from builder.oci import Manifest
 from builder.outcome import Output
 from builder.plan import Plan
 from builder.ports import Store
 from builder.realise import Realised
 from builder.variant import ImageSettings, Variant
-
-IMAGE_NOTE = "image"
-"""The kind of note under which records are kept, by the hex of the manifest digest."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
@@ -79,6 +77,38 @@ def _settings(settings: ImageSettings) -> dict[str, Any]:
     }
 
 
+def own_layers(store: Store) -> Iterator[Digest]:
+    """The blobs that the steps of the store's images made: what must be there."""
+    for descriptor in store.references().values():
+        with suppress(ProjectError):
+            for step in recorded(descriptor.digest, store).steps:
+                yield from step.output.blobs
+
+
+def needed(store: Store) -> Iterator[Digest]:
+    """Every blob that a build of the store's images would ask for again: what the steps made, the
+    base's documents, and what is known of its layers."""
+    yield from own_layers(store)
+    for descriptor in store.references().values():
+        with suppress(ProjectError, KeyError):
+            base = recorded(descriptor.digest, store).base
+            if base is not None:
+                yield from _base_blobs(base, store)
+
+
+def _base_blobs(base: Mapping[str, Any], store: Store) -> Iterator[Digest]:
+    if base["index"] is not None:
+        yield Digest.parse(base["index"])
+    digest = Digest.parse(base["manifest"])
+    yield digest
+    manifest = Manifest.parse(store.read(digest), at=f"manifest {digest}")
+    yield manifest.config.digest
+    for layer in manifest.layers:
+        if (note := store.note(notes.LAYER, layer.digest.hex)) is not None:
+            known = canonical.decode(note, at=f"note layer/{layer.digest.hex}")
+            yield from (Digest.parse(item) for item in known["blobs"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedStep:
     """One step of a record."""
@@ -109,7 +139,7 @@ def recorded(digest: Digest, store: Store) -> Record:
     Raises:
         ProjectError: The store has none: the image was not built here, or was collected.
     """
-    raw = store.note(IMAGE_NOTE, digest.hex)
+    raw = store.note(notes.IMAGE, digest.hex)
     if raw is None:
         raise ProjectError(
             f"no record of image {digest} in the store", hint="build it again on this machine"

@@ -9,6 +9,8 @@ from builder.lock.model import ImagePin, Lock
 from builder.oci import Platform
 from builder.plan import plan
 from builder.project import Project
+from builder.schema_check import check as check_schema
+from builder.schema_check import kind_of
 from builder.variant import OverlayStep, PinnedBase, PullStep, SourceStep, Variant, WheelsStep
 
 
@@ -68,9 +70,17 @@ def _finding(where: str, error: BuilderError) -> Finding:
 
 def _schemas(project: Project) -> Iterator[Finding]:
     """Every file against its published schema: what an editor shows, said by us, too."""
-    for file in project.files():
+    for file, data in project.documents():
+        kind = kind_of(file)
+        if kind is None:
+            yield Finding(
+                severity=Severity.WARNING,
+                where=file,
+                message="no such lockfile is known, and nothing reads it",
+            )
+            continue
         try:
-            project.check_schema(file)
+            check_schema(data, kind=kind, file=file)
         except ProjectError as error:
             yield _finding(file, error)
 
@@ -138,7 +148,7 @@ def _unused(project: Project, lock: Lock, variants: list[Variant]) -> Iterator[F
         *(("pull", name) for name in lock.pulls),
         *(("source", name) for name in lock.sources),
         *(("wheel", name) for name in lock.wheels),
-        *(("overlay", name) for name in project.overlays()),
+        *(("overlay", name) for name in project.overlays),
     ]
     for kind, name in present:
         if (kind, name) not in used:

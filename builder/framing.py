@@ -11,7 +11,7 @@ part, so none can change a digest. The frame of a stream is fixed by its length 
 
 import struct
 import zlib
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 BLOCK = 0xFFFF
 """How many bytes a stored block holds at most: LEN has sixteen bits."""
@@ -31,6 +31,25 @@ class Sink(Protocol):
 
     def write(self, chunk: bytes, /) -> int:
         """Take all of ``chunk``."""
+
+
+def read_range(blob: BinaryIO, start: int, length: int) -> bytes:
+    """``length`` bytes of the stream from ``start``, read out of its frame. Not verified.
+
+    Raises:
+        EOFError: The frame ends before.
+    """
+    first, last = start // BLOCK, (start + length + BLOCK - 1) // BLOCK
+    blob.seek(framed_offset(first * BLOCK) - _BLOCK_HEADER.size)
+    parts: list[bytes] = []
+    for _ in range(first, max(last, first + 1)):
+        if len(header := blob.read(_BLOCK_HEADER.size)) < _BLOCK_HEADER.size:
+            raise EOFError(f"no block at byte {blob.tell()} of the frame")
+        parts.append(blob.read(_BLOCK_HEADER.unpack(header)[1]))
+    data = b"".join(parts)[start - first * BLOCK :][:length]
+    if len(data) != length:
+        raise EOFError(f"the frame ends {length - len(data)} bytes early")
+    return data
 
 
 class StoredGzip:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from functools import cached_property
 
-from builder import canonical, framing
+from builder import canonical, framing, notes
 from builder.base import Origin
 from builder.digest import Digest
 from builder.errors import IntegrityError
@@ -17,12 +17,12 @@ from builder.files import FileIndex
 from builder.oci import Descriptor
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
-from builder.scan import KeptTable, check_media_type, python_text, scan, unpack
+from builder.kept import KeptTable, python_text, unpack
+from builder.scan import scan
 from builder.streams import counted
 from builder.tree import Entry
 
 _log = logging.getLogger(__name__)
-_LAYER = "layer"
 
 
 class OwnLayer:
@@ -103,15 +103,14 @@ class BaseLayer:
     def _note(self) -> dict[str, Digest]:
         """Digests of index, pack and table; made by streaming the layer where there are none."""
         key = self._descriptor.digest.hex
-        if (note := self._recall(key)) is not None:
-            return note
+        if (known := self._recall(key)) is not None:
+            return known
         with self._store.lock(f"layer-{key}"):
-            if (note := self._recall(key)) is None:  # another process may have been quicker
-                note = self._stream(key)
-        return note
+            # Another process may have been quicker while we waited.
+            return self._recall(key) or self._stream(key)
 
     def _recall(self, key: str) -> dict[str, Digest] | None:
-        raw = self._store.note(_LAYER, key)
+        raw = self._store.note(notes.LAYER, key)
         if raw is None:
             return None
         value = canonical.decode(raw, at=f"note layer/{key}")
@@ -140,16 +139,18 @@ class BaseLayer:
                 keep=lambda entry: python_text(entry) or entry.path in wanted,
                 kept=pack,
                 expected_diff_id=self._diff_id,
+                media_type=descriptor.media_type,
+                at=f"layer {descriptor.digest}",
             )
             note = {
                 "pack": pack.commit(),
                 "index": self._store.put(bytes(result.index.raw)),
-                "table": self._store.put(bytes(result.kept.raw)),
+                "table": self._store.put(result.kept.table),
             }
         record = {name: str(digest) for name, digest in note.items()}
         blobs = sorted(record.values())
         self._store.take_note(
-            _LAYER,
+            notes.LAYER,
             key,
             canonical.encode(record | {"diff_id": str(self._diff_id), "blobs": blobs}),
         )
@@ -165,11 +166,13 @@ class BaseLayer:
         with self._store.writer() as pack:
             result = scan(
                 self._origin.blob(self._descriptor),
-                keep=lambda other: other.digest == digest,
+                keep=lambda other: other.path == entry.path,
                 kept=pack,
                 expected_diff_id=self._diff_id,
+                media_type=self._descriptor.media_type,
+                at=f"layer {self._descriptor.digest}",
             )
-            place = result.kept.find(digest)
+            place = KeptTable(result.kept.table).find(digest)
             packed = pack.commit()
         if place is None:
             raise IntegrityError(f"layer {self._descriptor.digest}: no {entry.path!r} in it")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import diff
+from builder import diff, notes
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import Lock, PullPin, SourcePin, WheelPin
@@ -84,13 +84,13 @@ class PinnedMaterials:
         if pin.base is None or pin.head is None:
             raise ProjectError(f"{pin.at}: neither base and head nor 'published'")
         memo = f"{pin.base}-{pin.head}"
-        if (packed := self.store.note("diff", memo)) is not None:
+        if (packed := self.store.note(notes.DIFF, memo)) is not None:
             try:
                 return zlib.decompress(packed)
             except zlib.error:
                 pass  # a memo is a claim; the change is checked by its caller
         data = self.git().diff(pin.repository, str(pin.base), str(pin.head))
-        self.store.take_note("diff", memo, zlib.compress(data))
+        self.store.take_note(notes.DIFF, memo, zlib.compress(data))
         return data
 
     def wheel(self, pin: WheelPin) -> Path | bytes:

@@ -70,6 +70,8 @@ def _ask(view: View, operation: str, path: str) -> object:
             return view.resolve(path)
         case "python":
             return discover(view).record()
+        case _:
+            pass
     raise IntegrityError(f"trace: unknown question {operation!r} about {path!r}")
 
 

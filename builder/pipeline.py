@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from builder import base as bases
-from builder import canonical
+from builder import canonical, notes
 from builder.base import Base
 from builder.digest import Digest
 from builder.errors import ProjectError
@@ -21,7 +21,7 @@ from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
 from builder.publish import Published, publish
-from builder.build_record import IMAGE_NOTE, Build, describe
+from builder.build_record import Build, describe
 from builder.reference import Reference
 from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
 
@@ -78,7 +78,7 @@ def build(
         chain,
         base,
         store=world.store,
-        materials=materials(project, world),
+        materials=materials(project, variant, world),
         progress=world.progress,
         check=check,
     )
@@ -103,7 +103,7 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
         case ScratchBase():
             return None
         case PinnedBase(pin=name):
-            pin = pinned(project.lock.images, name, file="vllm.yaml", at=f"{variant.at}: base")
+            pin = pinned(project.images, name, file="vllm.yaml", at=f"{variant.at}: base")
             return bases.obtain_pinned(
                 pin, platform, store=world.store, registry=lambda: world.registry
             )
@@ -123,7 +123,7 @@ def chained(
     """The plan of a variant above a base."""
     return plan(
         variant,
-        project.lock,
+        project.lock_for(variant),
         overlay=project.overlay,
         platform=platform,
         base=None if base is None else base.manifest.digest,
@@ -172,10 +172,10 @@ def write_layout(made: Build, directory: Path, *, world: World) -> None:
     )
 
 
-def materials(project: Project, world: World) -> PinnedMaterials:
-    """The pinned bytes of a project."""
+def materials(project: Project, variant: Variant, world: World) -> PinnedMaterials:
+    """The pinned bytes that a variant works with."""
     return PinnedMaterials(
-        lock=project.lock,
+        lock=project.lock_for(variant),
         store=world.store,
         git=lambda: world.git,
         wheels=lambda: world.wheels,
@@ -195,8 +195,8 @@ def keep(build: Build, *, store: Store) -> None:
     store.put(image.config)
     store.put(image.manifest.raw)
     raw = canonical.encode(describe(build))
-    if store.note(IMAGE_NOTE, image.digest.hex) != raw:
-        store.take_note(IMAGE_NOTE, image.digest.hex, raw)
+    if store.note(notes.IMAGE, image.digest.hex) != raw:
+        store.take_note(notes.IMAGE, image.digest.hex, raw)
     reference = reference_name(build.variant.name, image.platform)
     if store.references().get(reference) != image.manifest.descriptor:
         store.set_reference(reference, image.manifest.descriptor)

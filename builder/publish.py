@@ -7,6 +7,7 @@ is mounted; only what is left is copied, as a stream.
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import BinaryIO, cast
 
 from builder.base import Base
 from builder.image import Image
@@ -97,5 +98,5 @@ def _send_base_layer(
     _log.info("copying base layer %s (%d bytes)", descriptor.digest, descriptor.size)
     with progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task:
         stream = ChunkReader(counted(base.origin.blob(descriptor), task))
-        registry.push_blob(target, descriptor, stream)
+        registry.push_blob(target, descriptor, cast("BinaryIO", stream))
     return "uploaded"

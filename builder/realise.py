@@ -11,6 +11,7 @@ A step is answered in one of three ways, cheapest first:
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from builder.base import Base
 from builder.digest import Digest
@@ -20,6 +21,9 @@ from builder.plan import Plan, PlannedStep
 from builder.ports import Progress, Store
 from builder.steps.request import Materials
 from builder.traces import alike, recall, remember, remember_reads
+
+if TYPE_CHECKING:
+    from builder.bake import Bench
 
 _log = logging.getLogger(__name__)
 

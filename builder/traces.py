@@ -7,18 +7,12 @@ there before it is believed.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builder import canonical
+from builder import canonical, notes
 from builder.derivation import Derivation, Read, resolved_id
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.outcome import Output
 from builder.ports import Store
-
-DERIVATION = "derivation"
-"""The kind of note that leads from a derivation's id to its output."""
-
-QUESTION = "question"
-"""The kind of note that leads from a derivation's question to (reads, output) pairs."""
 
 _TRACES_PER_QUESTION = 32
 """How many bases' answers are remembered for one question; the oldest goes first."""
@@ -26,14 +20,14 @@ _TRACES_PER_QUESTION = 32
 
 def recall(derivation: Derivation, store: Store) -> Output | None:
     """The output of a derivation that was realised before, if it is still whole."""
-    value = _note(store, DERIVATION, derivation.id)
+    value = _note(store, notes.DERIVATION, derivation.id)
     return None if value is None else _output(value.get("output"), store)
 
 
 def remember(derivation: Derivation, output: Output, store: Store) -> None:
     """Keep the output of a derivation."""
     value = {"output": output.record(), "blobs": [str(digest) for digest in output.blobs]}
-    store.take_note(DERIVATION, derivation.id.hex, canonical.encode(value))
+    store.take_note(notes.DERIVATION, derivation.id.hex, canonical.encode(value))
 
 
 def alike(derivation: Derivation, store: Store) -> list[tuple[tuple[Read, ...], Output]]:
@@ -61,11 +55,11 @@ def remember_reads(
     with store.lock(f"question-{question.hex}"):
         others = [item for item in _traces(store, question) if item.get("id") != trace["id"]]
         kept = [*others, trace][-_TRACES_PER_QUESTION:]
-        store.take_note(QUESTION, question.hex, canonical.encode({"traces": kept}))
+        store.take_note(notes.QUESTION, question.hex, canonical.encode({"traces": kept}))
 
 
 def _traces(store: Store, question: Digest) -> list[dict[str, Any]]:
-    value = _note(store, QUESTION, question)
+    value = _note(store, notes.QUESTION, question)
     return [] if value is None else list(value.get("traces") or ())
 
 

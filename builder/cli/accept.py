@@ -28,7 +28,7 @@ def command(settings: Settings, variants: tuple[str, ...], platform: Platform | 
     for name in variants:
         made = build(project, name, world=world, platform=platform_of(project, platform))
         result = result_of(made)
-        file = project.write_result(result)
+        file = project.accept(result)
         accepted.append({"variant": name, "digest": str(result.digest), "file": file})
         if not settings.json:
             click.echo(f"{file}: {result.digest}")

@@ -65,7 +65,7 @@ def command(
             check=check,
         )
         if locked:
-            compare(made, project.lock.results.get(name, ()))
+            compare(made, project.results(name))
         reference = None
         if target is not None:
             published = publish_to(made, target, world=world)

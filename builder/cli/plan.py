@@ -12,7 +12,7 @@ from builder.cli.settings import (
 from builder.cli.world import open_project, open_world, platform_of
 from builder.oci import Platform
 from builder.pipeline import planned
-from builder.realise import recall
+from builder.traces import recall
 
 
 @click.command("plan")
@@ -28,7 +28,7 @@ def command(settings: Settings, variant: str, platform: Platform | None, strict:
     chain = planned(
         project, variant, world=world, platform=platform_of(project, platform), strict=strict
     )
-    rows = [(step, recall(step, world.store)) for step in chain.steps]
+    rows = [(step, recall(step.derivation, world.store)) for step in chain.steps]
     if settings.json:
         show.document(
             {

@@ -51,7 +51,9 @@ class Settings:
 
     @property
     def mirrors(self) -> dict[str, str]:
-        """``BUILDER_MIRRORS``: ``PREFIX=TARGET`` pairs, separated by blanks."""
+        """``BUILDER_MIRRORS``: pairs separated by blanks. ``URL-PREFIX=TARGET`` redirects git
+        repositories (to another URL, a repository, bundle or fast-export stream on disk);
+        ``HOST=HOST[:PORT][/PREFIX]`` redirects a registry."""
         pairs = {}
         for item in self.environment.get("BUILDER_MIRRORS", "").split():
             prefix, equals, target = item.partition("=")
@@ -143,7 +145,7 @@ def command_with_settings(function: Callable[..., None]) -> Callable[..., None]:
     return update_wrapper(call, function)
 
 
-class PlatformType(click.ParamType):
+class PlatformType(click.ParamType[Platform]):
     """``os/architecture[/variant]``."""
 
     name = "platform"

@@ -1,6 +1,8 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builder.adapters.store import FileStore
 from builder.base import Origin
@@ -10,6 +12,9 @@ from builder.pipeline import World
 from builder.oci import Platform
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
+
+if TYPE_CHECKING:
+    from builder.adapters.registry.configuration import RegistryConfiguration
 
 DEFAULT_PLATFORM = Platform("linux", "amd64")
 
@@ -24,6 +29,13 @@ def platform_of(project: Project, asked: Platform | None) -> Platform:
     return asked or project.settings.platform or DEFAULT_PLATFORM
 
 
+def store_of(settings: Settings) -> FileStore:
+    """The store for commands that look after it: they work without a project, too."""
+    if settings.store is not None or not (settings.directory / "variants").is_dir():
+        return FileStore(settings.store_path)
+    return open_store(settings, open_project(settings))
+
+
 def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     """The store that the command line, the environment or the project names."""
     if settings.store is None and project is not None and project.settings.store is not None:
@@ -36,15 +48,15 @@ def open_world(settings: Settings, project: Project) -> World:
     store = open_store(settings, project)
 
     def make_registry() -> Registry:
-        from builder.adapters.registry import RegistryClient
+        from builder.adapters.registry.client import RegistryClient
 
-        return RegistryClient(registry_configuration(settings, project))
+        return RegistryClient(_registry_configuration(settings, project))
 
     def make_git() -> Git:
         from builder.adapters.git import GitMirror
 
         return GitMirror(
-            store.root / "git",
+            store.paths.root / "git",
             mirrors=_git_mirrors(settings, project),
             offline=settings.offline,
         )
@@ -52,7 +64,7 @@ def open_world(settings: Settings, project: Project) -> World:
     def make_wheels() -> Wheels:
         from builder.adapters.wheelhouse import Wheelhouse
 
-        return Wheelhouse(project.root, cache=store.root / "wheels", offline=settings.offline)
+        return Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=settings.offline)
 
     def open_layout(path: Path) -> Origin:
         from builder.adapters.layout import LayoutOrigin
@@ -79,7 +91,39 @@ def open_world(settings: Settings, project: Project) -> World:
 def _git_mirrors(settings: Settings, project: Project) -> dict[str, str]:
     """The project's git mirrors (paths are relative to it), under those of the environment."""
     ours = {
-        prefix: target if ":" in target else str(project.root / target)
-        for prefix, target in project.settings.git_mirrors
+        mirror.prefix: mirror.target
+        if ":" in mirror.target
+        else str(project.root.resolve() / mirror.target)
+        for mirror in project.settings.git_mirrors
     }
-    return ours | settings.mirrors
+    return ours | {prefix: to for prefix, to in settings.mirrors.items() if "/" in prefix}
+
+
+def _registry_configuration(settings: Settings, project: Project) -> "RegistryConfiguration":
+    """The project's registries, under the locations that the environment gives."""
+    from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
+
+    hosts = {
+        item.host: HostConfiguration(
+            location=item.location,
+            mirrors=item.mirrors,
+            mirror_tags=item.tags,
+            plain_http=True if item.plain_http else None,
+            ca_file=None if item.ca is None else project.root / item.ca,
+        )
+        for item in project.settings.registries
+    }
+    for host, location in settings.mirrors.items():
+        if "/" not in host:
+            hosts[host] = replace(hosts.get(host) or HostConfiguration(), location=location)
+    return RegistryConfiguration(
+        hosts=hosts, docker_config=_docker_config(settings), offline=settings.offline
+    )
+
+
+def _docker_config(settings: Settings) -> Path | None:
+    """Docker's own rule: ``$DOCKER_CONFIG/config.json``, or the one in the home directory."""
+    if directory := settings.environment.get("DOCKER_CONFIG"):
+        return Path(directory) / "config.json"
+    home = settings.environment.get("HOME")
+    return Path(home) / ".docker" / "config.json" if home else None

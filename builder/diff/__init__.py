@@ -17,6 +17,7 @@ from builder.diff.canonical import canonical
 from builder.diff.model import ChangeKind, Diff, FileChange, Hunk, Line, Place
 from builder.diff.parse import parse
 from builder.diff.roots import resolve
+from builder.diff.series import touched
 
 __all__ = [
     "Applied",
@@ -32,4 +33,5 @@ __all__ = [
     "canonical",
     "parse",
     "resolve",
+    "touched",
 ]

@@ -1,6 +1,6 @@
 """The project as values. Each file is read once, when something asks for what it holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -175,6 +175,30 @@ class Project:
             EnvironmentFault: The file cannot be written.
         """
         return self._files.replace(file, change, limit=SIZE_LIMIT)
+
+    def accept(self, result: Result) -> str:
+        """Record ``result`` as what its variant bakes to on its platform; returns the file."""
+        file = codec.results_file(result.variant)
+
+        def change(data: bytes | None) -> bytes:
+            others = () if data is None else codec.read_results(data, file=file)[1]
+            kept = (item for item in others if item.platform != result.platform)
+            return codec.write_results(
+                result.variant, tuple(sorted((*kept, result), key=lambda item: item.platform))
+            )
+
+        self.update(file, change)
+        return file
+
+    def documents(self) -> Iterator[tuple[str, bytes]]:
+        """Every YAML file of the project by name, with its bytes, unparsed."""
+        names = [SETTINGS_FILE, *(f"variants/{name}.yaml" for name in self.variants())]
+        names += [f"overlays/{name}/{OVERLAY_FILE}" for name in self.overlays]
+        for directory in ("lockfiles", "lockfiles/images"):
+            names += [f"{directory}/{name}" for name in self._files.names(directory)]
+        for name in names:
+            if name.endswith(".yaml") and (data := self._read(name)) is not None:
+                yield name, data
 
     def _read(self, file: str) -> bytes | None:
         return self._files.read(file, limit=SIZE_LIMIT)

@@ -5,9 +5,11 @@ from typing import Any
 
 from builder import diff
 from builder.changes import Change, Inline, Put, Remove
+from builder.errors import PatchError
 from builder.outcome import FileOutcome, Outcome
 from builder.python_layout import PythonLayout
 from builder.tree import View
+from builder.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +49,22 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
         root=None if rule.root is None else _root(rule.root, layout),
         strip=rule.strip,
         ignore=rule.ignore,
-        at=rule.at,
     )
 
     def read(path: str) -> diff.SourceText | None:
         entry = view.stat(path)
         if entry is None:
             return None
-        return diff.SourceText(kind=entry.kind, mode=entry.mode, data=view.read(path))
+        if not entry.is_file:
+            raise PatchError(
+                f"{rule.at}: expected a regular file at {path!r}, found a {entry.kind}",
+                verdict=Verdict.REFUSED,
+                path=path,
+            )
+        return diff.SourceText(mode=entry.mode, data=view.read(path))
 
-    view.prefetch(diff.paths(parsed, place, ignore=rule.ignore))
-    applied = diff.apply(
-        parsed, place, read=read, ignore=rule.ignore, strict=rule.strict, at=rule.at
-    )
+    view.prefetch(diff.touched(parsed.changes, place, at=rule.at))
+    applied = diff.apply(parsed, place, read=read, ignore=rule.ignore, strict=rule.strict)
     changes: list[Change] = []
     for file in applied.files:
         if file.previous_path is not None:

@@ -1,0 +1,16 @@
+"""The kinds of memo that the store holds for us, and what their keys are."""
+
+DERIVATION = "derivation"
+"""A derivation's id (hex) to its output."""
+
+QUESTION = "question"
+"""A derivation's question (hex) to pairs of what was read and what came out."""
+
+LAYER = "layer"
+"""A base layer's digest (hex) to the blobs with what is known of it: file index, pack, table."""
+
+IMAGE = "image"
+"""A manifest's digest (hex) to the record of its build."""
+
+DIFF = "diff"
+"""``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
