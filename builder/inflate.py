@@ -130,7 +130,7 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
                 raise IntegrityError(f"{at}: the gzip stream is truncated")
             try:
                 piece = member.decompress(data, CHUNK)
-            except igzip_lib.IsalError as error:
+            except igzip_lib.error as error:
                 raise IntegrityError(f"{at}: not a valid gzip stream: {error}") from error
             if piece:
                 yield piece

@@ -66,6 +66,7 @@ class Objects:
             return data.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
         if kind != "tag":
             raise IntegrityError(f"{self._at}: {commit} names a {kind}, wanted a commit")
+        target = commit
         while kind == "tag":
             target = data.split(b"\n", 1)[0].removeprefix(b"object ").decode()
             kind, data = self.read(target)

@@ -147,7 +147,7 @@ def _check_location(text: str, *, at: str) -> None:
         parts = urlsplit(f"//{text}")
         known = parts.hostname and (parts.port is None or parts.port > 0) and "@" not in text
     except ValueError:
-        known = False
+        parts, known = urlsplit(""), False
     if not known or parts.query or parts.fragment or "//" in text or text.split() != [text]:
         raise ProjectError(
             f"{at}: expected host[:port][/prefix], got {text!r}",

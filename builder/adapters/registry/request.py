@@ -70,7 +70,7 @@ def follow(url: str, location: str | None, *, what: str) -> str:
         scheme, host, _ = origin(target)
         user = urlsplit(target).username
     except ValueError:
-        scheme = host = user = ""
+        target = scheme = host = user = ""
     if scheme not in ("http", "https") or not host or user is not None:
         raise NetworkError(f"{at} answered with a Location that cannot be followed")
     if scheme == "http" and urlsplit(url).scheme == "https":
