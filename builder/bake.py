@@ -87,9 +87,7 @@ class Bench:
         )
 
 
-def _hygiene(
-    step: PlannedStep, outcome: Outcome, view: Observed, at: str
-) -> tuple[Remove, ...]:
+def _hygiene(step: PlannedStep, outcome: Outcome, view: Observed, at: str) -> tuple[Remove, ...]:
     """No old code may run: what was compiled from a file that changes goes with it, and what
     would be imported in its place is an error."""
     written = [change.path for change in outcome.changes if not isinstance(change, Remove)]

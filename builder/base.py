@@ -130,9 +130,7 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
             f"{at}: the manifest has {len(document.layers)} layers, the config"
             f" {len(diff_ids)} diff_ids"
         )
-    return Base(
-        manifest=document, config=config, diff_ids=diff_ids, origin=origin, index=index
-    )
+    return Base(manifest=document, config=config, diff_ids=diff_ids, origin=origin, index=index)
 
 
 def config_of(raw: bytes, *, at: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from builder.ports import Store
 from builder.realise import Realised
 from builder.variant import ImageSettings, Variant
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
     """A variant and what it came to."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from builder.build_record import Record, RecordedStep
 from builder.digest import Digest
 from builder.files import FileIndex
 from builder.ports import Store
-from builder.build_record import Record, RecordedStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,7 @@ class Touch:
 def responsible(record: Record, path: str, store: Store) -> tuple[Touch, ...]:
     """The steps that wrote or removed ``path`` (without a leading slash), in their order. The last
     one is what the image shows; none at all means that the file is the base's, or nobody's."""
-    return tuple(
-        touch for step in record.steps if (touch := _touch(step, path, store)) is not None
-    )
+    return tuple(touch for step in record.steps if (touch := _touch(step, path, store)) is not None)
 
 
 def _touch(step: RecordedStep, path: str, store: Store) -> Touch | None:

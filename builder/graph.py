@@ -91,9 +91,7 @@ def _svg(graph: Graph) -> str:
     places = {
         node.name: (_MARGIN * 3 + _WIDTH, _MARGIN + row * (_HEIGHT + _GAP))
         for row, node in enumerate(chain)
-    } | {
-        node.name: (_MARGIN, _MARGIN + row * (_HEIGHT + _GAP)) for row, node in enumerate(pins)
-    }
+    } | {node.name: (_MARGIN, _MARGIN + row * (_HEIGHT + _GAP)) for row, node in enumerate(pins)}
     height = 2 * _MARGIN + max(len(chain), len(pins)) * (_HEIGHT + _GAP)
     width = 4 * _MARGIN + 2 * _WIDTH
     parts = [

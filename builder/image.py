@@ -128,9 +128,7 @@ def _aligned(history: object, layers: int) -> bool:
     not ``empty_layer``). Where it has not, adding to it would blame the wrong layers: it is left."""
     if not isinstance(history, list):
         return layers == 0 and history is None
-    filled = [
-        item for item in history if not (isinstance(item, dict) and item.get("empty_layer"))
-    ]
+    filled = [item for item in history if not (isinstance(item, dict) and item.get("empty_layer"))]
     return len(filled) == layers
 
 
@@ -161,7 +159,9 @@ def _merged_env(current: Sequence[str], ours: Mapping[str, str | None]) -> list[
         if name not in ours or ours[name] is not None
     ]
     added = (
-        f"{name}={text}" for name, text in sorted(ours.items()) if name not in names and text is not None
+        f"{name}={text}"
+        for name, text in sorted(ours.items())
+        if name not in names and text is not None
     )
     return [*merged, *added]
 

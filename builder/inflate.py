@@ -119,7 +119,6 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
     """Members in a row (RFC 1952, 2.2), each with its checksum; zeros may pad the end."""
     from isal import (
         igzip_lib,
-        isal_zlib,
     )  # here, because a build that streams nothing does not need it
 
     data = source.read()

@@ -14,10 +14,10 @@ from builder.base import Origin
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.files import FileIndex
+from builder.kept import KeptTable, python_text, unpack
 from builder.oci import Descriptor
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
-from builder.kept import KeptTable, python_text, unpack
 from builder.scan import scan
 from builder.streams import counted
 from builder.tree import Entry
@@ -191,4 +191,3 @@ def content_of(entry: Entry) -> Digest:
     if entry.digest is None:
         raise KeyError(f"{entry.path!r} is a {entry.kind}, not a regular file")
     return entry.digest
-

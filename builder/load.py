@@ -49,7 +49,11 @@ def load(
     if engine.has_image(image_id):
         engine.tag(image_id, name)
         return Loaded(name=name, moved=0)
-    lent = len(image.base_layers) if base is not None and engine.keeps_layers() and _have_base(base, engine) else 0
+    lent = (
+        len(image.base_layers)
+        if base is not None and engine.keeps_layers() and _have_base(base, engine)
+        else 0
+    )
     try:
         moved = _send(image, base, lent, name, store=store, engine=engine, progress=progress)
     except EnvironmentFault as error:

@@ -9,20 +9,21 @@ from pathlib import Path
 from builder import base as bases
 from builder import canonical, notes
 from builder.base import Base
+from builder.build_record import Build, describe
 from builder.digest import Digest
 from builder.errors import ProjectError
-from builder.image import assemble
 from builder.export import export
+from builder.image import assemble
 from builder.load import Loaded, load
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.plan import Plan, pinned, plan
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
-from builder.realise import realise
 from builder.publish import Published, publish
-from builder.build_record import Build, describe
+from builder.realise import realise
 from builder.reference import Reference
+from builder.results import compare
 from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
 
 
@@ -65,8 +66,14 @@ def build(
     platform: Platform,
     strict: bool = False,
     check: bool = False,
+    locked: bool = False,
 ) -> Build:
     """Take variant ``name`` to an image in the store, referenced under its name.
+
+    Args:
+        strict: Forbid hunks to move.
+        check: Run every step again and compare.
+        locked: Refuse another result than the accepted one.
 
     Raises:
         BuilderError: Of the kind of what is wrong; nothing is referenced that was not before.
@@ -93,6 +100,8 @@ def build(
         platform=platform,
     )
     made = Build(plan=chain, base=base, steps=steps, image=image)
+    if locked:
+        compare(made, project.results(name))
     keep(made, store=world.store)
     return made
 

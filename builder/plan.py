@@ -72,7 +72,11 @@ def plan(
     Raises:
         ProjectError: The variant names something that is not there.
     """
-    python = None if variant.python is None else from_statement(variant.python.version, variant.python.packages)
+    python = (
+        None
+        if variant.python is None
+        else from_statement(variant.python.version, variant.python.packages)
+    )
     lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
     prefixes = _bytecode_prefixes(variant, environment or {})
     steps: list[PlannedStep] = []
@@ -82,9 +86,7 @@ def plan(
         inputs = request.record()
         if prefixes:
             inputs["bytecode_prefixes"] = list(prefixes)
-        derivation = Derivation(
-            kind=request.kind, inputs=canonical.encode(inputs), parent=parent
-        )
+        derivation = Derivation(kind=request.kind, inputs=canonical.encode(inputs), parent=parent)
         steps.append(
             PlannedStep(
                 name=step.name,
@@ -175,7 +177,7 @@ def pinned(pins: Mapping[str, PinT], name: str, *, file: str, at: str) -> PinT:
     """
     if (pin := pins.get(name)) is not None:
         return pin
-    from difflib import get_close_matches  # costs start-up; wanted only where a build has failed
+    from difflib import get_close_matches  # noqa: PLC0415 - wanted only where a build has failed
 
     near = get_close_matches(name, pins, n=1)
     raise ProjectError(

@@ -77,6 +77,10 @@ class Store(Protocol):
     def set_reference(self, name: str, descriptor: Descriptor) -> None:
         """Point ``name`` at a manifest whose blob is there. The last, visible act of a build."""
 
+    def lease(self) -> AbstractContextManager[None]:
+        """Keep everything that is written until the end of the block from being collected. Held
+        by whoever builds, from the first question to the last write; may be nested."""
+
     def lock(self, name: str) -> AbstractContextManager[None]:
         """Exclude other processes (and threads) that take the same name."""
 

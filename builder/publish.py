@@ -13,8 +13,8 @@ from builder.base import Base
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store
-from builder.streams import ChunkReader, counted
 from builder.reference import Reference
+from builder.streams import ChunkReader, counted
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 6

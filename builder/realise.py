@@ -62,8 +62,7 @@ def realise(
             for step, output in zip(plan.steps, known, strict=True)
             if output is not None
         )
-    # Only a build that has something to do pays for the modules that do it.
-    from builder.bake import Bench
+    from builder.bake import Bench  # noqa: PLC0415 - only who has work to do pays for the tools
 
     bench = Bench(base, store=store, materials=materials, progress=progress)
     realised: list[Realised] = []

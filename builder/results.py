@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from builder.build_record import Build
 from builder.errors import IntegrityError
 from builder.lock.model import Result, ResultFile
 from builder.realise import layer_ids
-from builder.build_record import Build
 
 
 def result_of(build: Build) -> Result:

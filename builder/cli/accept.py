@@ -9,7 +9,7 @@ from builder.cli.settings import (
     platform_option,
     shared_options,
 )
-from builder.cli.world import open_project, open_world, platform_of
+from builder.cli.world import at_work, platform_of
 from builder.oci import Platform
 from builder.pipeline import build
 from builder.results import result_of
@@ -22,15 +22,14 @@ from builder.results import result_of
 @command_with_settings
 def command(settings: Settings, variants: tuple[str, ...], platform: Platform | None) -> None:
     """Record what a variant bakes to as expected."""
-    project = open_project(settings)
-    world = open_world(settings, project)
-    accepted = []
-    for name in variants:
-        made = build(project, name, world=world, platform=platform_of(project, platform))
-        result = result_of(made)
-        file = project.accept(result)
-        accepted.append({"variant": name, "digest": str(result.digest), "file": file})
-        if not settings.json:
-            click.echo(f"{file}: {result.digest}")
-    if settings.json:
-        show.document({"accepted": accepted})
+    with at_work(settings) as (project, world):
+        accepted = []
+        for name in variants:
+            made = build(project, name, world=world, platform=platform_of(project, platform))
+            result = result_of(made)
+            file = project.accept(result)
+            accepted.append({"variant": name, "digest": str(result.digest), "file": file})
+            if not settings.json:
+                click.echo(f"{file}: {result.digest}")
+        if settings.json:
+            show.document({"accepted": accepted})

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from builder.build_record import Build
 from builder.cli import show
 from builder.cli.settings import (
     Settings,
@@ -12,13 +13,11 @@ from builder.cli.settings import (
     platform_option,
     shared_options,
 )
-from builder.cli.world import open_project, open_world, platform_of
+from builder.cli.world import at_work, platform_of
 from builder.errors import UsageError
 from builder.oci import Platform
 from builder.pipeline import World, build, load_into_engine, publish_to, write_layout
-from builder.build_record import Build
 from builder.reference import Reference
-from builder.results import compare
 
 
 @click.command("build")
@@ -52,33 +51,31 @@ def command(
     if push is not None and len(variants) > 1:
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
-    project = open_project(settings)
-    world = open_world(settings, project)
-    images: list[dict[str, Any]] = []
-    for name in variants:
-        made = build(
-            project,
-            name,
-            world=world,
-            platform=platform_of(project, platform),
-            strict=strict,
-            check=check,
-        )
-        if locked:
-            compare(made, project.results(name))
-        reference = None
-        if target is not None:
-            published = publish_to(made, target, world=world)
-            reference = str(published.reference)
-        if into_engine:
-            load_into_engine(made, name, world=world)
-        if out is not None:
-            write_layout(made, out, world=world)
-        images.append(summary(made, reference))
-        if not settings.json:
-            click.echo(_table(made, world, reference))
-    if settings.json:
-        show.document({"images": images})
+    with at_work(settings) as (project, world):
+        images: list[dict[str, Any]] = []
+        for name in variants:
+            made = build(
+                project,
+                name,
+                world=world,
+                platform=platform_of(project, platform),
+                strict=strict,
+                check=check,
+                locked=locked,
+            )
+            reference = None
+            if target is not None:
+                published = publish_to(made, target, world=world)
+                reference = str(published.reference)
+            if into_engine:
+                load_into_engine(made, name, world=world)
+            if out is not None:
+                write_layout(made, out, world=world)
+            images.append(summary(made, reference))
+            if not settings.json:
+                click.echo(_table(made, world, reference))
+        if settings.json:
+            show.document({"images": images})
 
 
 def summary(made: Build, reference: str | None) -> dict[str, Any]:

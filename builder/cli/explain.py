@@ -2,6 +2,7 @@
 
 import click
 
+from builder.build_record import recorded
 from builder.cli import show
 from builder.cli.settings import (
     Settings,
@@ -14,7 +15,6 @@ from builder.digest import Digest
 from builder.explain import differences
 from builder.oci import Platform
 from builder.pipeline import kept
-from builder.build_record import recorded
 
 
 @click.command("explain")

@@ -10,7 +10,7 @@ from builder.cli.settings import (
     platform_option,
     shared_options,
 )
-from builder.cli.world import open_project, open_world, platform_of
+from builder.cli.world import at_work, platform_of
 from builder.oci import Platform
 from builder.pipeline import planned
 
@@ -30,13 +30,12 @@ from builder.pipeline import planned
 @command_with_settings
 def command(settings: Settings, variant: str, style: str, platform: Platform | None) -> None:
     """Draw a variant as DOT, Mermaid or SVG."""
-    project = open_project(settings)
-    world = open_world(settings, project)
-    chain = planned(
-        project, variant, world=world, platform=platform_of(project, platform), strict=False
-    )
-    drawing = graph.draw(graph.graph_of(chain), style)
-    if settings.json:
-        show.document({"variant": variant, "format": style, "graph": drawing})
-        return
-    click.echo(drawing)
+    with at_work(settings) as (project, world):
+        chain = planned(
+            project, variant, world=world, platform=platform_of(project, platform), strict=False
+        )
+        drawing = graph.draw(graph.graph_of(chain), style)
+        if settings.json:
+            show.document({"variant": variant, "format": style, "graph": drawing})
+            return
+        click.echo(drawing)

@@ -9,7 +9,7 @@ from builder.cli.settings import (
     platform_option,
     shared_options,
 )
-from builder.cli.world import open_project, open_world, platform_of
+from builder.cli.world import at_work, platform_of
 from builder.oci import Platform
 from builder.pipeline import build, load_into_engine
 
@@ -20,24 +20,21 @@ from builder.pipeline import build, load_into_engine
 @platform_option
 @shared_options
 @command_with_settings
-def command(
-    settings: Settings, variant: str, name: str | None, platform: Platform | None
-) -> None:
+def command(settings: Settings, variant: str, name: str | None, platform: Platform | None) -> None:
     """Load a built variant into the local Docker Engine."""
-    project = open_project(settings)
-    world = open_world(settings, project)
-    made = build(project, variant, world=world, platform=platform_of(project, platform))
-    loaded = load_into_engine(made, name or variant, world=world)
-    if settings.json:
-        show.document(
-            {
-                "variant": variant,
-                "digest": str(made.image.digest),
-                "id": str(made.image.manifest.config.digest),
-                "name": loaded.name,
-                "layers_moved": loaded.moved,
-            }
-        )
-        return
-    click.echo(f"{loaded.name} {made.image.manifest.config.digest}")
-    click.echo(f"layers moved: {loaded.moved}", err=True)
+    with at_work(settings) as (project, world):
+        made = build(project, variant, world=world, platform=platform_of(project, platform))
+        loaded = load_into_engine(made, name or variant, world=world)
+        if settings.json:
+            show.document(
+                {
+                    "variant": variant,
+                    "digest": str(made.image.digest),
+                    "id": str(made.image.manifest.config.digest),
+                    "name": loaded.name,
+                    "layers_moved": loaded.moved,
+                }
+            )
+            return
+        click.echo(f"{loaded.name} {made.image.manifest.config.digest}")
+        click.echo(f"layers moved: {loaded.moved}", err=True)

@@ -33,9 +33,11 @@ class BarProgress:
         from rich.progress import (
             BarColumn,
             DownloadColumn,
-            Progress as Bars,
             TextColumn,
             TransferSpeedColumn,
+        )
+        from rich.progress import (
+            Progress as Bars,
         )
 
         columns = (

@@ -9,7 +9,7 @@ from builder.cli.settings import (
     platform_option,
     shared_options,
 )
-from builder.cli.world import open_project, open_world, platform_of
+from builder.cli.world import at_work, platform_of
 from builder.oci import Platform
 from builder.pipeline import build, publish_to
 from builder.reference import Reference
@@ -21,33 +21,30 @@ from builder.reference import Reference
 @platform_option
 @shared_options
 @command_with_settings
-def command(
-    settings: Settings, variant: str, reference: str, platform: Platform | None
-) -> None:
+def command(settings: Settings, variant: str, reference: str, platform: Platform | None) -> None:
     """Publish a built variant to a registry."""
     target = Reference.parse(reference)
-    project = open_project(settings)
-    world = open_world(settings, project)
-    made = build(project, variant, world=world, platform=platform_of(project, platform))
-    published = publish_to(made, target, world=world)
-    if settings.json:
-        show.document(
-            {
-                "variant": variant,
-                "digest": str(made.image.digest),
-                "reference": str(published.reference),
-                "blobs": {
-                    "present": published.present,
-                    "mounted": published.mounted,
-                    "uploaded": published.uploaded,
-                },
-                "uploaded_bytes": published.uploaded_bytes,
-            }
+    with at_work(settings) as (project, world):
+        made = build(project, variant, world=world, platform=platform_of(project, platform))
+        published = publish_to(made, target, world=world)
+        if settings.json:
+            show.document(
+                {
+                    "variant": variant,
+                    "digest": str(made.image.digest),
+                    "reference": str(published.reference),
+                    "blobs": {
+                        "present": published.present,
+                        "mounted": published.mounted,
+                        "uploaded": published.uploaded,
+                    },
+                    "uploaded_bytes": published.uploaded_bytes,
+                }
+            )
+            return
+        click.echo(published.reference)
+        click.echo(
+            f"blobs: {published.present} there already, {published.mounted} mounted,"
+            f" {published.uploaded} uploaded ({show.size(published.uploaded_bytes)})",
+            err=True,
         )
-        return
-    click.echo(published.reference)
-    click.echo(
-        f"blobs: {published.present} there already, {published.mounted} mounted,"
-        f" {published.uploaded} uploaded ({show.size(published.uploaded_bytes)})",
-        err=True,
-    )

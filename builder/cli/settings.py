@@ -58,9 +58,7 @@ class Settings:
         for item in self.environment.get("BUILDER_MIRRORS", "").split():
             prefix, equals, target = item.partition("=")
             if not equals or not prefix or not target:
-                raise click.UsageError(
-                    f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}"
-                )
+                raise click.UsageError(f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}")
             pairs[prefix] = target
         return pairs
 

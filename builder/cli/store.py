@@ -21,7 +21,8 @@ def command() -> None:
 @command_with_settings
 def verify(settings: Settings, repair: bool) -> None:
     """Read every blob again and compare it with its name."""
-    from builder.adapters.store.verify import repair as drop_damaged, verify as check
+    from builder.adapters.store.verify import repair as drop_damaged
+    from builder.adapters.store.verify import verify as check
 
     store = store_of(settings)
     report = check(store, required=lambda: own_layers(store), progress=progress_for(settings))

@@ -2,6 +2,7 @@
 
 import click
 
+from builder.build_record import Record, recorded
 from builder.cli import show
 from builder.cli.settings import (
     Settings,
@@ -14,7 +15,6 @@ from builder.errors import UsageError
 from builder.explain import responsible
 from builder.oci import Platform
 from builder.pipeline import kept
-from builder.build_record import Record, recorded
 
 
 @click.command("why")

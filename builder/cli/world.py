@@ -1,5 +1,7 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,8 +10,8 @@ from builder.adapters.store import FileStore
 from builder.base import Origin
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings
-from builder.pipeline import World
 from builder.oci import Platform
+from builder.pipeline import World
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
 
@@ -41,6 +43,16 @@ def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     if settings.store is None and project is not None and project.settings.store is not None:
         return FileStore(project.root / project.settings.store)
     return FileStore(settings.store_path)
+
+
+@contextmanager
+def at_work(settings: Settings) -> Iterator[tuple[Project, World]]:
+    """The project and everything that the flow may touch; what is written to the store meanwhile
+    is not collected."""
+    project = open_project(settings)
+    world = open_world(settings, project)
+    with world.store.lease():
+        yield project, world
 
 
 def open_world(settings: Settings, project: Project) -> World:

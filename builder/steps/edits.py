@@ -58,9 +58,7 @@ def edit_file(rule: EditRule, path: str, view: View) -> tuple[Put, FileOutcome]:
         )
     return (
         Put(path=path, content=Inline(after)),
-        FileOutcome(
-            path=path, verdict=Verdict.APPLIED, pre=entry.digest, post=Digest.of(after)
-        ),
+        FileOutcome(path=path, verdict=Verdict.APPLIED, pre=entry.digest, post=Digest.of(after)),
     )
 
 

@@ -71,7 +71,7 @@ class OverlayRequest:
             "python": None if self.python is None else self.python.record(),
         }
 
-    def run(self, view: Observed, materials: Materials) -> Outcome:
+    def run(self, view: Observed, materials: Materials) -> Outcome:  # noqa: ARG002 - has its bytes
         layout = layout_of(view, self.python)
         parts: list[Outcome] = []
         failures: list[PatchError] = []

@@ -1,6 +1,6 @@
 """``pull``: the diff of an upstream pull request."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from builder.lock.model import PullPin

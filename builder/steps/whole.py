@@ -195,7 +195,7 @@ def _difference(file: WholeFile, view: View) -> str | None:
     """What placing the file would change in the image's own, for a person to look at."""
     if file.data is None:
         return None
-    from difflib import unified_diff  # costs start-up; wanted only where a build has failed
+    from difflib import unified_diff  # noqa: PLC0415 - wanted only where a build has failed
 
     old, new = (
         data.decode("utf-8", "replace").splitlines() for data in (view.read(file.path), file.data)
