@@ -190,6 +190,16 @@ def test_a_chunk_whose_answer_is_lost_is_not_sent_again(
     assert held(registry, BIG)
 
 
+def test_a_first_chunk_of_which_nothing_arrived_is_sent_whole(
+    chunking: RegistryClient, registry: StandIn
+) -> None:
+    registry.on("PATCH", ".*", Reply(status=500))
+    push(chunking, registry, BIG)
+    assert verbs(registry) == "HEAD POST PATCH GET PATCH PATCH PATCH PATCH PUT"
+    assert registry.calls[4].headers["content-range"] == "0-999"
+    assert held(registry, BIG)
+
+
 def test_a_chunk_of_which_the_registry_keeps_a_part_is_completed(
     chunking: RegistryClient, registry: StandIn
 ) -> None:
