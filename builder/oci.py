@@ -83,8 +83,8 @@ class Platform:
 class Descriptor:
     """A typed, sized reference to content (image-spec, descriptor.md).
 
-    ``extra`` holds the fields that we do not act on (urls, artifactType, ...), as they were, so
-    that a base's descriptors go into our manifest unchanged.
+    ``extra`` holds the fields that we do not act on (urls, artifactType, those of the platform,
+    ...), as they were, so that a base's descriptors go into our manifest unchanged.
     """
 
     media_type: str
@@ -107,17 +107,16 @@ class Descriptor:
             raise IntegrityError(f"{at}.size: expected a count of bytes, got {size!r}")
         media_type = _string(fields.pop("mediaType", None), at=f"{at}.mediaType")
         digest = _digest(fields.pop("digest", None), at=f"{at}.digest")
-        annotations = _mapping(fields.pop("annotations", None) or {}, at=f"{at}.annotations")
-        platform = fields.pop("platform", None)
+        annotations = _annotations(fields.pop("annotations", None), at=f"{at}.annotations")
+        platform, rest = _platform(fields.pop("platform", None), at=f"{at}.platform")
+        if rest:
+            fields["platform"] = rest
         return cls(
             media_type=media_type,
             digest=digest,
             size=size,
-            platform=None if platform is None else _platform(platform, at=f"{at}.platform"),
-            annotations=tuple(
-                (key, _string(text, at=f"{at}.annotations.{key}"))
-                for key, text in sorted(annotations.items())
-            ),
+            platform=platform,
+            annotations=annotations,
             extra=tuple(sorted(fields.items())),
         )
 
@@ -125,11 +124,16 @@ class Descriptor:
         """The descriptor as a JSON object."""
         value: dict[str, Any] = dict(self.extra)
         value |= {"mediaType": self.media_type, "digest": str(self.digest), "size": self.size}
+        rest = value.pop("platform", {})
         if self.platform is not None:
-            value["platform"] = {
-                "os": self.platform.os,
-                "architecture": self.platform.architecture,
-            } | ({"variant": self.platform.variant} if self.platform.variant else {})
+            value["platform"] = (
+                rest
+                | {
+                    "os": self.platform.os,
+                    "architecture": self.platform.architecture,
+                }
+                | ({"variant": self.platform.variant} if self.platform.variant else {})
+            )
         if self.annotations:
             value["annotations"] = dict(self.annotations)
         return value
@@ -159,7 +163,6 @@ class Manifest:
         layers = value.get("layers")
         if not isinstance(layers, list):
             raise IntegrityError(f"{at}.layers: expected a list, got {layers!r}")
-        annotations = _mapping(value.get("annotations") or {}, at=f"{at}.annotations")
         return cls(
             raw=raw,
             media_type=kind,
@@ -168,10 +171,7 @@ class Manifest:
                 Descriptor.parse(layer, at=f"{at}.layers[{number}]")
                 for number, layer in enumerate(layers)
             ),
-            annotations=tuple(
-                (key, _string(text, at=f"{at}.annotations.{key}"))
-                for key, text in sorted(annotations.items())
-            ),
+            annotations=_annotations(value.get("annotations"), at=f"{at}.annotations"),
         )
 
     @property
@@ -241,10 +241,10 @@ class Index:
         ]
         found = exact or loose
         if len(found) != 1:
-            known = ", ".join(sorted(str(item.platform) for item in self.manifests))
+            known = sorted(str(item.platform or "one without platform") for item in self.manifests)
             raise IntegrityError(
                 f"{at}: {len(found)} manifests for platform {str(platform)!r}, wanted one;"
-                f" the index has: {known or 'none'}",
+                f" the index has: {', '.join(known) or 'none'}",
                 hint="choose another with --platform",
             )
         return found[0]
@@ -262,7 +262,10 @@ def _document(raw: bytes, *, media_type: str | None, at: str) -> tuple[dict[str,
     value = _mapping(canonical.decode(raw, at=at, limit=MANIFEST_LIMIT), at=at)
     if value.get("schemaVersion") != 2:
         raise IntegrityError(
-            f"{at}: schemaVersion {value.get('schemaVersion')!r} is not supported, wanted 2"
+            f"{at}: schemaVersion {value.get('schemaVersion')!r} is not supported, wanted 2",
+            hint="schema 1 manifests are not content-addressed images: have it pushed again"
+            if value.get("schemaVersion") == 1
+            else None,
         )
     own = value.get("mediaType")
     said = None if media_type is None else media_type.partition(";")[0].strip()
@@ -293,10 +296,17 @@ def _digest(value: object, *, at: str) -> Digest:
         raise IntegrityError(error.message) from error
 
 
-def _platform(value: object, *, at: str) -> Platform:
-    fields = _mapping(value, at=at)
-    return Platform(
-        _string(fields.get("os"), at=f"{at}.os"),
-        _string(fields.get("architecture"), at=f"{at}.architecture"),
-        fields.get("variant"),
-    )
+def _annotations(value: object, *, at: str) -> tuple[tuple[str, str], ...]:
+    fields = _mapping({} if value is None else value, at=at)
+    return tuple((key, _string(text, at=f"{at}.{key}")) for key, text in sorted(fields.items()))
+
+
+def _platform(value: object, *, at: str) -> tuple[Platform | None, dict[str, Any]]:
+    """The platform, and the fields of it that take no part in a selection (os.version, ...)."""
+    if value is None:
+        return None, {}
+    rest = _mapping(value, at=at)
+    os = _string(rest.pop("os", None), at=f"{at}.os")
+    architecture = _string(rest.pop("architecture", None), at=f"{at}.architecture")
+    variant = rest.pop("variant", None) or ""
+    return Platform(os, architecture, _string(variant, at=f"{at}.variant") or None), rest

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from builder.digest import Digest
-from builder.errors import UsageError
+from builder.errors import ProjectError, UsageError
 
 DOCKER_HUB = "docker.io"
 _HUB_ALIASES = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
@@ -39,7 +39,7 @@ class Reference:
             UsageError: It does not follow the grammar; the message names the part.
         """
         rest, separator, encoded = text.partition("@")
-        digest = Digest.parse(encoded, at=f"{at}: {text!r}") if separator else None
+        digest = _digest(encoded, at=f"{at}: {text!r}") if separator else None
         head, slash, tail = rest.partition("/")
         if slash and ("." in head or ":" in head or head == "localhost" or head != head.lower()):
             registry, path = head, tail
@@ -48,17 +48,23 @@ class Reference:
         repository, colon, tag = path.partition(":")
         if colon and not _TAG.fullmatch(tag):
             raise UsageError(f"{at}: {text!r}: {tag!r} is not a tag")
+        if tag.endswith("-"):
+            # The grammar allows it, but what it nearly always is: nightly-$SHA with nothing in SHA.
+            raise UsageError(
+                f"{at}: {text!r}: the tag {tag!r} ends where its suffix should be",
+                hint="a variable may have been empty; a tag that is really so is pinned by digest",
+            )
         if not _REGISTRY.fullmatch(registry):
             raise UsageError(f"{at}: {text!r}: {registry!r} is not a registry")
-        if registry in _HUB_ALIASES:
-            registry = DOCKER_HUB
-            if "/" not in repository and repository:
-                repository = f"library/{repository}"
         if not _REPOSITORY.fullmatch(repository) or len(repository) > _REPOSITORY_LIMIT:
             raise UsageError(
                 f"{at}: {text!r}: {repository!r} is not a repository",
                 hint="repositories are lower case, with single separators",
             )
+        if registry in _HUB_ALIASES:
+            registry = DOCKER_HUB
+            if "/" not in repository:
+                repository = f"library/{repository}"
         return cls(registry=registry, repository=repository, tag=tag or None, digest=digest)
 
     @property
@@ -73,3 +79,10 @@ class Reference:
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.name}{tag}{f'@{self.digest}' if self.digest else ''}"
+
+
+def _digest(encoded: str, *, at: str) -> Digest:
+    try:
+        return Digest.parse(encoded, at=at)
+    except ProjectError as error:  # the same spelling rule, but not in a file
+        raise UsageError(error.message) from error

@@ -1,6 +1,7 @@
 """Logging in: what is sent to whom, and what is said when it is refused (case 46)."""
 
 import base64
+import io
 import json
 import logging
 import threading
@@ -204,6 +205,15 @@ def test_a_mount_asks_for_both_repositories(
     tokens = TokenService(registry, other)
     assert client.mount(tag(registry), blob, source=source)
     assert tokens.given == ["repository:team/app:pull,push repository:base/image:pull"]
+
+
+def test_a_push_takes_one_token_from_its_first_question_on(
+    client: RegistryClient, registry: StandIn, tokens: TokenService
+) -> None:
+    client.push_blob(tag(registry), IMAGE.manifest.config, io.BytesIO(IMAGE.config))
+    client.push_manifest(tag(registry), IMAGE.manifest)
+    assert tokens.given == ["repository:team/app:pull,push"]
+    assert [call.method for call in registry.calls] == ["HEAD", "HEAD", "POST", "PUT", "PUT"]
 
 
 def test_credentials_go_to_the_token_service_and_not_to_the_registry(

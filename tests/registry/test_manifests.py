@@ -340,6 +340,23 @@ class TestMirrors:
         assert mirrored.manifest(tag(registry).at(DIGEST)) == IMAGE.manifest
         assert (len(other.calls), len(registry.calls)) == (1, 1)
 
+    def test_a_mirror_that_refuses_the_login_is_warned_about(
+        self,
+        mirrored: RegistryClient,
+        registry: StandIn,
+        other: StandIn,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        other.on("GET", ".*", Reply(status=403))
+        reference = tag(registry).at(DIGEST)
+        mirrored.manifest(reference)
+        assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+            (
+                "WARNING",
+                f"going on without a mirror: {reference}: {other.host} answered 403 Forbidden",
+            )
+        ]
+
     def test_a_mirror_has_what_the_origin_has_deleted(
         self, mirrored: RegistryClient, registry: StandIn, other: StandIn
     ) -> None:

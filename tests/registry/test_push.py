@@ -11,7 +11,7 @@ from builder.digest import Digest
 from builder.errors import AuthError, IntegrityError, NetworkError
 from builder.oci import Descriptor
 from builder.reference import Reference
-from tests.registry.conftest import Clock, MakeClient
+from tests.registry.conftest import Clock, DockerLogin, MakeClient
 from tests.registry.images import describe, tiny_image
 from tests.standin.registry import Call, Reply, StandIn
 
@@ -187,6 +187,16 @@ def test_a_chunk_whose_answer_is_lost_is_not_sent_again(
     registry.on("PATCH", ".*", broken)
     push(chunking, registry, BIG)
     assert verbs(registry) == "HEAD POST PATCH GET PATCH PATCH PATCH PUT"
+    assert held(registry, BIG)
+
+
+def test_a_first_chunk_of_which_nothing_arrived_is_sent_whole(
+    chunking: RegistryClient, registry: StandIn
+) -> None:
+    registry.on("PATCH", ".*", Reply(status=500))
+    push(chunking, registry, BIG)
+    assert verbs(registry) == "HEAD POST PATCH GET PATCH PATCH PATCH PATCH PUT"
+    assert registry.calls[4].headers["content-range"] == "0-999"
     assert held(registry, BIG)
 
 
@@ -457,3 +467,16 @@ def test_a_push_without_the_right_is_an_auth_error(
         push(client, registry, SMALL)
     assert caught.value.exit_status == 8
     assert registry.blobs == {}
+
+
+def test_an_upload_that_moves_to_another_origin_gets_no_authorisation_of_ours(
+    make_client: MakeClient, registry: StandIn, other: StandIn, docker_config: DockerLogin
+) -> None:
+    registry.on("HEAD", ".*", Reply(status=401, headers={"WWW-Authenticate": "Basic"}))
+    location = f"http://{other.host}{UPLOADS}s1?signature=x"
+    registry.on("POST", ".*", Reply(status=202, headers={"Location": location}))
+    other.uploads["s1"] = bytearray()
+    push(make_client(docker_config=docker_config({registry.host: "alice:secret"})), registry, SMALL)
+    assert "authorization" in registry.calls[-1].headers
+    assert other.asked() == [f"PUT {UPLOADS}s1"]
+    assert "authorization" not in other.calls[0].headers

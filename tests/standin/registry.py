@@ -6,6 +6,7 @@ storage and the token service of others just as well.
 """
 
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -192,7 +193,7 @@ def _error(status: int, code: str, message: str) -> Reply:
 
 
 @contextmanager
-def stand_in() -> Iterator[StandIn]:
+def stand_in(tls: ssl.SSLContext | None = None) -> Iterator[StandIn]:
     """Serve one on a free loopback port."""
     registry = StandIn()
 
@@ -240,6 +241,8 @@ def stand_in() -> Iterator[StandIn]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     registry.host = f"127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -161,7 +161,8 @@ class Authorizer:
         _check_realm(realm, request)
         scope = challenge.parameters.get("scope", "")
         # A read may have been what was challenged; a push must not come back for a second token.
-        if not scope or (request.push and "push" not in scope):
+        pushes = any("push" in part.rpartition(":")[2] for part in scope.split())
+        if not scope or (request.push and not pushes):
             scope = request.scope
         return _Wanted(realm, challenge.parameters.get("service", ""), scope)
 

@@ -7,7 +7,7 @@ from typing import BinaryIO, Self, TypeVar
 
 from builder.adapters.registry import download
 from builder.adapters.registry.configuration import Endpoint, RegistryConfiguration
-from builder.adapters.registry.failures import drain, with_earlier
+from builder.adapters.registry.failures import drain, log_mirror, with_earlier
 from builder.adapters.registry.manifests import (
     ACCEPT,
     check_header,
@@ -176,7 +176,7 @@ class RegistryClient:
             except OfflineError:
                 raise
             except (NetworkError, GoneError) as error:
-                _log.info("going on with the next source: %s", error.message)
+                log_mirror(error)
                 earlier.append(error)
         try:
             return question(origin)

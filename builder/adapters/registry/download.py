@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import requests
 
-from builder.adapters.registry.failures import Interrupted, chunks, with_earlier
+from builder.adapters.registry.failures import Interrupted, chunks, log_mirror, with_earlier
 from builder.adapters.registry.request import Request, shown
 from builder.adapters.registry.transport import Transport
 from builder.digest import CHUNK, Hasher
@@ -46,7 +46,7 @@ def stream(
             if source is sources[-1]:
                 with_earlier(error, earlier)
                 raise
-            _log.info("going on with the next source: %s", error.message)
+            log_mirror(error)
             earlier.append(error)
     if (got := hasher.digest()) != descriptor.digest:
         raise IntegrityError(f"{sources[-1].what}: expected {descriptor.digest}, got {got}")

@@ -4,6 +4,7 @@ Nothing here prints a query string (it may be a signature), a header that we sen
 line of what a server says.
 """
 
+import logging
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,8 @@ from builder.errors import (
     NetworkError,
     RateLimitError,
 )
+
+_log = logging.getLogger(__name__)
 
 _ERROR_BODY_LIMIT = 64 << 10
 _LINE_LIMIT = 200
@@ -85,6 +88,12 @@ def refusal(request: Request, response: requests.Response, body: bytes) -> Build
     if 300 <= status < 400:
         return NetworkError(f"{message}, which cannot be followed")
     return NetworkError(message)
+
+
+def log_mirror(error: BuilderError) -> None:
+    """Say that a mirror is left for the next source; a login that fails should be mended."""
+    level = logging.WARNING if isinstance(error, AuthError) else logging.INFO
+    _log.log(level, "going on without a mirror: %s", error.message)
 
 
 def with_earlier(error: BuilderError, earlier: Sequence[BuilderError]) -> None:

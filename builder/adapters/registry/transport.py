@@ -19,7 +19,7 @@ from requests.auth import AuthBase
 from requests.cookies import RequestsCookieJar
 
 from builder.adapters.registry.auth import CLIENT, Authorizer
-from builder.adapters.registry.configuration import RegistryConfiguration
+from builder.adapters.registry.configuration import RegistryConfiguration, is_loopback
 from builder.adapters.registry.credentials import DockerConfig
 from builder.adapters.registry.failures import (
     Interrupted,
@@ -213,7 +213,10 @@ class Transport:
     def _exchange(
         self, request: Request, method: str, url: str, headers: dict[str, str]
     ) -> requests.Response:
-        server = self.configuration.server(urlsplit(url).netloc)
+        parts = urlsplit(url)
+        server = self.configuration.server(parts.netloc)
+        # Loopback is never asked of a proxy, which would be another machine (as in Go's clients).
+        direct = is_loopback(parts.hostname) and parts.hostname
         at = f"{request.what}: {shown(url)}"
         # The texts of these errors, and so their chain, hold the address with its query.
         try:
@@ -225,6 +228,7 @@ class Transport:
                 stream=True,
                 allow_redirects=False,
                 timeout=(server.connect_timeout, server.read_timeout),
+                proxies={"no_proxy": direct} if direct else None,
                 verify=True if server.ca_file is None else str(server.ca_file),
             )
         except requests.exceptions.SSLError as error:
