@@ -95,10 +95,10 @@ def _svg(graph: Graph) -> str:
     height = 2 * _MARGIN + max(len(chain), len(pins)) * (_HEIGHT + _GAP)
     width = 4 * _MARGIN + 2 * _WIDTH
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-        ' font-family="monospace" font-size="12">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8"'
-        ' markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
+        "<style>text { font: 12px monospace }</style>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8">',
+        '<path d="M0,0 L8,4 L0,8 z"/></marker></defs>',
     ]
     parts += [_svg_arrow(places[source], places[target]) for source, target in graph.arrows]
     parts += [_svg_box(node, *places[node.name]) for node in (*chain, *pins)]

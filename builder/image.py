@@ -125,7 +125,7 @@ def _config(
 
 def _aligned(history: object, layers: int) -> bool:
     """Whether a base's history has one entry per layer (image-spec, config.md: entries that are
-    not ``empty_layer``). Where it has not, adding to it would blame the wrong layers: it is left."""
+    not ``empty_layer``). Where it has not, more entries would blame the wrong layers."""
     if not isinstance(history, list):
         return layers == 0 and history is None
     filled = [item for item in history if not (isinstance(item, dict) and item.get("empty_layer"))]

@@ -102,7 +102,7 @@ class _Source:
             self._head += chunk
         return self._head
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - as files have it
         """The next chunk, whatever ``size`` says; empty at the end."""
         chunk, self._head = self._head, b""
         if not chunk:
@@ -111,15 +111,13 @@ class _Source:
         return chunk
 
 
-def _plain(source: _Source, at: str) -> Iterator[bytes]:
+def _plain(source: _Source, at: str) -> Iterator[bytes]:  # noqa: ARG001 - as its siblings
     return iter(source.read, b"")
 
 
 def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
     """Members in a row (RFC 1952, 2.2), each with its checksum; zeros may pad the end."""
-    from isal import (
-        igzip_lib,
-    )  # here, because a build that streams nothing does not need it
+    from isal import igzip_lib  # noqa: PLC0415 - only a build that streams needs it
 
     data = source.read()
     while data:
@@ -129,7 +127,7 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
                 raise IntegrityError(f"{at}: the gzip stream is truncated")
             try:
                 piece = member.decompress(data, CHUNK)
-            except igzip_lib.error as error:
+            except igzip_lib.error as error:  # type: ignore[misc] # its stub says too little
                 raise IntegrityError(f"{at}: not a valid gzip stream: {error}") from error
             if piece:
                 yield piece
@@ -142,7 +140,7 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
 def _unzstd(source: _Source, at: str) -> Iterator[bytes]:
     """Frames in a row, skippable ones too (RFC 8878, 3.1)."""
     try:
-        import zstandard
+        import zstandard  # noqa: PLC0415 - only a zstd layer needs it
     except ImportError as error:
         raise EnvironmentFault(
             f"{at}: a zstd layer needs the Python package zstandard", hint="pip install zstandard"

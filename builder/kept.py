@@ -112,7 +112,7 @@ class Pack:
 
     def keep(self, pieces: Iterable[memoryview], *, size: int) -> Digest:
         """Append a content of ``size`` bytes, and return its digest."""
-        from isal import isal_zlib  # here, because reading a pack does not need it
+        from isal import isal_zlib  # noqa: PLC0415 - reading a pack does not need it
 
         if size <= _WHOLE:
             data = b"".join(pieces)

@@ -52,7 +52,9 @@ def publish(
         if registry.has_blob(target, descriptor):
             return "present"
         if base is not None and descriptor in image.base_layers:
-            return _send_base_layer(descriptor, base, target, store, registry, progress)
+            return _send_base_layer(
+                descriptor, base, target, store=store, registry=registry, progress=progress
+            )
         with store.open(descriptor.digest) as content:
             registry.push_blob(target, descriptor, content)
         return "uploaded"
@@ -80,6 +82,7 @@ def _send_base_layer(
     descriptor: Descriptor,
     base: Base,
     target: Reference,
+    *,
     store: Store,
     registry: Registry,
     progress: Progress,

@@ -35,7 +35,7 @@ def test_the_id_of_a_derivation_is_what_it_always_was() -> None:
     assert str(golden.id) == GOLDEN
 
 
-GOLDEN = "sha256:0"
+GOLDEN = "sha256:59dc55cf082d336120bf298dd8e569bb5760ea88ca22a8435a4260aa118edd32"
 
 
 def test_a_resolved_id_depends_on_every_answer_and_not_on_their_order() -> None:

@@ -262,7 +262,7 @@ class TestManifest:
         ids=["deep", "not UTF-8", "a number without end"],
     )  # fmt: skip
     def test_bytes_that_break_readers_are_refused_all_the_same(self, data: bytes) -> None:
-        with pytest.raises(IntegrityError, match="^m: not JSON: "):
+        with pytest.raises(IntegrityError, match=r"^m: not JSON: "):
             parse_document(data, media_type=None, at="m")
 
     def test_schema_1_has_a_hint(self) -> None:

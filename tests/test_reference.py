@@ -40,7 +40,7 @@ LONGEST = "a/" + "b" * 253
         ("127.0.0.1:5000/a", "127.0.0.1:5000", "a", None, None),
         ("[::1]:5000/a:b", "[::1]:5000", "a", "b", None),
         ("[2001:db8::1]/a", "[2001:db8::1]", "a", None, None),
-        ("ghcr.io/a-b/c_d/e__f/g---h.i:V1.0-x_Y", "ghcr.io", "a-b/c_d/e__f/g---h.i", "V1.0-x_Y", None),
+        ("ghcr.io/a-b/c_d/e__f/g--h:V1.0-x_Y", "ghcr.io", "a-b/c_d/e__f/g--h", "V1.0-x_Y", None),
         ("a:" + "t" * 128, HUB, "library/a", "t" * 128, None),
         ("ghcr.io/" + LONGEST, "ghcr.io", LONGEST, None, None),
     ],

@@ -16,7 +16,7 @@ from builder.cli.settings import (
 from builder.cli.world import at_work, platform_of
 from builder.errors import UsageError
 from builder.oci import Platform
-from builder.pipeline import World, build, load_into_engine, publish_to, write_layout
+from builder.pipeline import build, load_into_engine, publish_to, write_layout
 from builder.reference import Reference
 
 
@@ -73,7 +73,7 @@ def command(
                 write_layout(made, out, world=world)
             images.append(summary(made, reference))
             if not settings.json:
-                click.echo(_table(made, world, reference))
+                click.echo(_table(made, reference))
         if settings.json:
             show.document({"images": images})
 
@@ -102,7 +102,7 @@ def summary(made: Build, reference: str | None) -> dict[str, Any]:
     }
 
 
-def _table(made: Build, world: World, reference: str | None) -> str:
+def _table(made: Build, reference: str | None) -> str:
     rows = []
     for item in made.steps:
         layer = item.output.layer

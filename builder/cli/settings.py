@@ -31,7 +31,7 @@ class Settings:
 
     @property
     def log_level(self) -> int:
-        """As :mod:`logging` counts: warnings, with ``-v`` work that takes time, with ``-vv`` why."""
+        """As :mod:`logging` counts: warnings; ``-v``: what takes time; ``-vv``: why."""
         if self.quiet:
             return 40
         return {0: 30, 1: 20}.get(self.verbose, 10)

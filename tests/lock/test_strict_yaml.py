@@ -1,6 +1,7 @@
 """Strict YAML: what is refused, with which place, under both of PyYAML's parsers."""
 
 import time
+from typing import Any
 
 import pytest
 import yaml
@@ -293,7 +294,7 @@ def test_windows_line_ends_give_the_same_texts() -> None:
 
 
 def test_values_are_written_in_one_way() -> None:
-    value = {
+    value: dict[str, Any] = {
         "text": "docker.io/vllm/vllm-openai",
         "digest": "sha256:00ff",
         "url": "https://git.example/a+b@c",

@@ -1,6 +1,6 @@
 """TLS and proxies: what the environment and the configuration say about connections."""
 
-import datetime
+import datetime as dt
 import ipaddress
 import ssl
 from collections.abc import Iterator
@@ -27,15 +27,15 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key and a self-signed certificate for 127.0.0.1, in one PEM file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     signed = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(
             x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
             critical=False,
