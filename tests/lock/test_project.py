@@ -216,11 +216,11 @@ def test_a_file_of_an_overlay_may_not_lead_out_of_the_project(
 ) -> None:
     secret = tmp_path_factory.mktemp("elsewhere") / "secret"
     secret.write_bytes(b"secret")
+    real = os.path.realpath(secret)
     (root / "overlays/marlin-pad/marlin.py").unlink()
     (root / "overlays/marlin-pad/marlin.py").symlink_to(secret)
     assert overlay_error(root) == (
-        "overlays/marlin-pad/marlin.py: a link that leads out of the project, to"
-        f" {os.path.realpath(secret)!r}",
+        f"overlays/marlin-pad/marlin.py: a link that leads out of the project, to {real!r}",
         "put the file itself there",
     )
 

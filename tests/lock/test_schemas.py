@@ -150,8 +150,8 @@ def test_the_schema_sees_no_document_that_is_not_strict() -> None:
     )
 
 
+# Of each type: schema, definition, fields with another key (None: no key of the entry).
 PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
-    # type: (schema, definition, fields with another key; None for those that are no key)
     model.Escrow: ("vllm", "escrow", {}),
     model.LayerPin: ("vllm", "layer", {}),
     model.PlatformPin: ("vllm", "platformPin", {}),

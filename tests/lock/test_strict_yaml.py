@@ -14,6 +14,7 @@ from builder.strict_yaml import (
     MappingNode,
     ScalarNode,
     SequenceNode,
+    Writable,
     read,
     reader,
     write,
@@ -293,7 +294,7 @@ def test_windows_line_ends_give_the_same_texts() -> None:
 
 
 def test_values_are_written_in_one_way() -> None:
-    value = {
+    value: dict[str, Writable] = {
         "text": "docker.io/vllm/vllm-openai",
         "digest": "sha256:00ff",
         "url": "https://git.example/a+b@c",
