@@ -204,11 +204,11 @@ LAUGHS = b"a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
 def test_hostile_and_doubtful_documents_are_refused(
     data: bytes, message: str, hint: str | None
 ) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ProjectError) as caught:
         read(data, file="f")
     assert (caught.value.message, caught.value.hint) == (message, hint)
-    assert time.monotonic() - start < 5, "refused, but slowly"
+    assert time.process_time() - start < 5, "refused, but slowly"
 
 
 def test_the_limit_of_values_is_two_hundred_thousand() -> None:
@@ -225,11 +225,11 @@ def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("opening", [b"[", b"{", b"{a: ", b"- ", b"? "])
 def test_a_tower_of_collections_is_refused_at_once(opening: bytes) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ProjectError) as caught:
         read(opening * 100_000, file="f")
     assert caught.value.message.startswith("f:1:")
-    assert time.monotonic() - start < 2, "refused, but slowly"
+    assert time.process_time() - start < 2, "refused, but slowly"
 
 
 def test_the_deepest_document_that_is_allowed_is_read() -> None:
