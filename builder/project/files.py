@@ -33,9 +33,10 @@ class Files:
             return None
         except OSError as error:
             raise ProjectError(f"{file}: cannot be read: {error.strerror}") from error
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise ProjectError(f"{file}: expected a file, got something else")
         with os.fdopen(number, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise ProjectError(f"{file}: expected a file, got something else")
             data = stream.read(limit + 1)
         if len(data) > limit:
             raise ProjectError(f"{file}: more than {limit} bytes")

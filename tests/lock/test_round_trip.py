@@ -31,7 +31,7 @@ from builder.lock.model import (
 )
 from builder.oci import Platform
 from builder.reference import Reference
-from builder.strict_yaml import read, write
+from builder.strict_yaml import Writable, read, write
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ KINDS: Mapping[str, tuple[st.SearchStrategy[Any], Callable[..., bytes], Callable
 def test_what_is_written_reads_back_as_the_same_pins(kind: str) -> None:
     strategy, writer, reader = KINDS[kind]
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(st.lists(strategy, max_size=2))
     def holds(pins: list[Any]) -> None:
         by_name = {pin.name: pin for pin in pins}
@@ -209,7 +209,7 @@ def test_what_is_written_reads_back_as_the_same_pins(kind: str) -> None:
     holds()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     names,
     st.lists(
@@ -243,8 +243,7 @@ def test_what_is_written_reads_back_as_the_same_results(name: str, results: list
     assert codec.read_results(data, file=f"lockfiles/images/{name}.yaml") == (name, named)
 
 
-NO_SURROGATES = st.characters(exclude_categories=["Cs"])
-texts = st.text(NO_SURROGATES, max_size=30) | st.sampled_from(TRAPS)
+texts = st.text(max_size=30) | st.sampled_from(TRAPS)
 values = st.recursive(
     texts | st.integers(0, 2**53),
     lambda inner: (
@@ -254,7 +253,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(texts.filter(bool), values, max_size=4))
 def test_every_yaml_reader_takes_what_we_wrote_for_what_we_meant(value: dict[str, Any]) -> None:
     data = write(value, at="test")
@@ -264,7 +263,7 @@ def test_every_yaml_reader_takes_what_we_wrote_for_what_we_meant(value: dict[str
 
 
 def test_a_key_too_long_for_one_line_reads_back() -> None:
-    value: dict[str, Any] = {"k" * 2000: {"é" * 2000: "x"}, "z": ["y" * 2000]}
+    value: dict[str, Writable] = {"k" * 2000: {"é" * 2000: "x"}, "z": ["y" * 2000]}
     data = write(value, at="test")
     assert yaml_1_1(data) == value
 

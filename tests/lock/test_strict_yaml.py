@@ -1,7 +1,6 @@
 """Strict YAML: what is refused, with which place, under both of PyYAML's parsers."""
 
 import time
-from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +14,7 @@ from builder.strict_yaml import (
     MappingNode,
     ScalarNode,
     SequenceNode,
+    Writable,
     read,
     reader,
     write,
@@ -204,11 +204,11 @@ LAUGHS = b"a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
 def test_hostile_and_doubtful_documents_are_refused(
     data: bytes, message: str, hint: str | None
 ) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ProjectError) as caught:
         read(data, file="f")
     assert (caught.value.message, caught.value.hint) == (message, hint)
-    assert time.monotonic() - start < 5, "refused, but slowly"
+    assert time.process_time() - start < 5, "refused, but slowly"
 
 
 def test_the_limit_of_values_is_two_hundred_thousand() -> None:
@@ -225,11 +225,11 @@ def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("opening", [b"[", b"{", b"{a: ", b"- ", b"? "])
 def test_a_tower_of_collections_is_refused_at_once(opening: bytes) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ProjectError) as caught:
         read(opening * 100_000, file="f")
     assert caught.value.message.startswith("f:1:")
-    assert time.monotonic() - start < 2, "refused, but slowly"
+    assert time.process_time() - start < 2, "refused, but slowly"
 
 
 def test_the_deepest_document_that_is_allowed_is_read() -> None:
@@ -294,7 +294,7 @@ def test_windows_line_ends_give_the_same_texts() -> None:
 
 
 def test_values_are_written_in_one_way() -> None:
-    value: dict[str, Any] = {
+    value: dict[str, Writable] = {
         "text": "docker.io/vllm/vllm-openai",
         "digest": "sha256:00ff",
         "url": "https://git.example/a+b@c",
