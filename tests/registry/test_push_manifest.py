@@ -9,7 +9,6 @@ from builder.reference import Reference
 from tests.registry.images import tiny_image
 from tests.standin.registry import Reply, StandIn
 
-
 IMAGE = tiny_image()
 
 
