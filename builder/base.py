@@ -5,7 +5,7 @@ digest, so that they are fetched once.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from builder import canonical
@@ -15,6 +15,7 @@ from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.ports import Registry, Store
 from builder.reference import Reference
+from builder.value import field, value
 
 _CONFIG_LIMIT = 16 << 20
 
@@ -29,7 +30,7 @@ class Origin(Protocol):
         """A blob as a stream, verified at its end (see ``Registry.blob``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class RegistryOrigin:
     """A repository of a registry. ``registry`` is called when something is really fetched, so
     that a build that fetches nothing does not load a client."""
@@ -44,7 +45,7 @@ class RegistryOrigin:
         return self.registry().blob(self.reference, descriptor)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Base:
     """A base image on one platform.
 

@@ -6,7 +6,6 @@ path of the machine and nothing of the environment.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from builder import canonical, notes
@@ -19,10 +18,11 @@ from builder.outcome import Output
 from builder.plan import Plan
 from builder.ports import Store
 from builder.realise import Realised
+from builder.value import value
 from builder.variant import ImageSettings, Variant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Build:
     """A variant and what it came to."""
 
@@ -110,7 +110,7 @@ def _base_blobs(base: Mapping[str, Any], store: Store) -> Iterator[Digest]:
             yield from (Digest.parse(item) for item in known["blobs"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RecordedStep:
     """One step of a record."""
 
@@ -122,7 +122,7 @@ class RecordedStep:
     output: Output
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Record:
     """A record, read back."""
 

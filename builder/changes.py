@@ -1,10 +1,10 @@
 """What a step does to a tree: changes, as values. ``builder.layer`` turns them into bytes."""
 
-from dataclasses import dataclass, field
 from io import BytesIO
 from typing import BinaryIO, Protocol, TypeAlias
 
 from builder.digest import Digest
+from builder.value import field, value
 
 
 class Content(Protocol):
@@ -20,7 +20,7 @@ class Content(Protocol):
         """A fresh stream from the first byte."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class Inline:
     """Content that is in memory."""
 
@@ -38,7 +38,7 @@ class Inline:
         return BytesIO(self.data)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Put:
     """A regular file with this content, in place of whatever file the tree has at ``path``.
 
@@ -51,7 +51,7 @@ class Put:
     mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Symlink:
     """A symbolic link at ``path`` with the text ``target``."""
 
@@ -59,7 +59,7 @@ class Symlink:
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Remove:
     """No file at ``path`` any more. The tree must have a file or link there."""
 

@@ -1,7 +1,6 @@
 """Everything that can be said of a project without building it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from builder.errors import BuilderError, ProjectError
@@ -11,6 +10,7 @@ from builder.plan import plan
 from builder.project import Project
 from builder.schema_check import check as check_schema
 from builder.schema_check import kind_of
+from builder.value import value
 from builder.variant import OverlayStep, PinnedBase, PullStep, SourceStep, Variant, WheelsStep
 
 
@@ -21,7 +21,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Finding:
     """One thing that is wrong or will be. ``exit_status`` is that of the error behind it."""
 

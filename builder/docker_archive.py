@@ -69,7 +69,8 @@ def _streamed(path: str, diff_id: Digest, blob: Blob) -> Iterator[bytes]:
                 break
             yield chunk
     if seen != blob.size:
-        raise IntegrityError(f"layer {diff_id}: expected {blob.size} bytes, got {seen} or more")
+        more = " or more" if seen > blob.size else ""
+        raise IntegrityError(f"layer {diff_id}: expected {blob.size} bytes, got {seen}{more}")
     yield _padding(seen)
 
 

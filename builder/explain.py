@@ -1,16 +1,16 @@
 """Why: which step is responsible for a file, and why two builds differ. Pure over records."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from builder.build_record import Record, RecordedStep
 from builder.digest import Digest
 from builder.files import FileIndex
 from builder.ports import Store
+from builder.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Touch:
     """One step that wrote or removed a file. ``post`` is ``None`` where it was removed."""
 
@@ -57,7 +57,7 @@ def _touch(step: RecordedStep, path: str, store: Store) -> Touch | None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Difference:
     """One thing in which two builds differ: where, and the two values."""
 

@@ -1,13 +1,13 @@
 """A plan as a picture: pins on the left, steps in a chain from base to image. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from builder.plan import Plan
+from builder.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Node:
     """A box: ``base``, ``step``, ``pin`` or ``image``."""
 
@@ -16,7 +16,7 @@ class Node:
     label: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Graph:
     """Boxes, and arrows between their names, from input to output."""
 

@@ -5,7 +5,6 @@ Everything of the base's config that we do not set is kept, also what we do not 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from builder import canonical
@@ -13,6 +12,7 @@ from builder.base import Base, config_of
 from builder.digest import Digest
 from builder.oci import Descriptor, Family, Manifest, Platform
 from builder.outcome import LayerOutput
+from builder.value import field, value
 from builder.variant import ImageSettings
 
 CREATED = "1980-01-01T00:00:00Z"
@@ -20,7 +20,7 @@ CREATED = "1980-01-01T00:00:00Z"
 into it, not when."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Image:
     """An image and its encoding, made once. ``layers`` are all layers, the base's first;
     ``own`` are ours."""

@@ -6,7 +6,6 @@ archive holds our layers alone.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from builder.base import Base, config_of
@@ -18,11 +17,12 @@ from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Engine, Progress, Store
 from builder.streams import ChunkReader, counted
+from builder.value import value
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Loaded:
     """An image in the engine; ``moved`` layers were sent to it."""
 
@@ -80,7 +80,7 @@ def _have_base(base: Base, engine: Engine) -> bool:
     return engine.has_image(base_id)
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class _Layer:
     """A layer of an image as the archive takes it: compressed as it is."""
 

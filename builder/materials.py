@@ -3,19 +3,19 @@ verified either way and then kept."""
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from builder import diff, notes
+from builder import notes
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import Lock, PullPin, SourcePin, WheelPin
 from builder.ports import Git, Store, Wheels
+from builder.value import value
 
 _SOURCE_LIMIT = 64 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PinnedMaterials:
     """:class:`~builder.steps.request.Materials` over a store, git remotes and wheels.
 
@@ -72,6 +72,8 @@ class PinnedMaterials:
             data = self.source(source, pin.published.path)
         else:
             data = self._diff(pin)
+        from builder import diff  # noqa: PLC0415 - only a step that runs asks for its diff
+
         got = diff.canonical(diff.parse(data, at=pin.at))
         if got != pin.diff:
             raise IntegrityError(

@@ -7,13 +7,13 @@ Sources: OCI image-spec v1.1 (descriptor.md, manifest.md, image-index.md), Docke
 "Image Manifest Version 2, Schema 2".
 """
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
 
 from builder import canonical
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError, UsageError
+from builder.value import field, value
 
 MANIFEST_LIMIT = 4 << 20
 """The most bytes a manifest or index may have (distribution-spec, "Pushing Manifests")."""
@@ -53,7 +53,7 @@ class Family(Enum):
         return OCI_LAYER_GZIP if self is Family.OCI else DOCKER_LAYER_GZIP
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(kw_only=False, order=True)
 class Platform:
     """``os/architecture[/variant]``, in Go's names."""
 
@@ -79,7 +79,7 @@ class Platform:
         return "/".join(part for part in (self.os, self.architecture, self.variant) if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Descriptor:
     """A typed, sized reference to content (image-spec, descriptor.md).
 
@@ -139,7 +139,7 @@ class Descriptor:
         return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Manifest:
     """One platform's image: its config and its layers, bottom first, and its exact bytes."""
 
@@ -187,7 +187,7 @@ class Manifest:
         return Descriptor(media_type=self.media_type, digest=self.digest, size=len(self.raw))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Index:
     """Manifests of several platforms, and its exact bytes."""
 

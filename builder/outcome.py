@@ -1,15 +1,15 @@
 """What a step did: per file, per layer, and as the record that traces and manifests keep."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from builder.changes import Change
 from builder.digest import Digest
+from builder.value import field, value
 from builder.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class FileOutcome:
     """What became of one file: pre- and post-image (``None`` where there is no file), verdict,
     and the line offsets at which hunks were placed, when not where they said."""
@@ -43,7 +43,7 @@ class FileOutcome:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Outcome:
     """What a step wants to change, and what it says about it. ``ignored`` are the paths of a diff
     that the variant told us to leave out; ``summary`` is one line for people where the files are
@@ -55,7 +55,7 @@ class Outcome:
     summary: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LayerOutput:
     """One layer of ours in the store: the blob, its diff_id, and the digests of its file index
     and of the table of where each content stands in it."""
@@ -88,7 +88,7 @@ class LayerOutput:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Output:
     """What a step came to. ``layer`` is ``None`` for a step that was left out because upstream has
     it already (``until: upstream``)."""

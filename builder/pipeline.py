@@ -1,5 +1,5 @@
-"""The flow on one page: from a project to an image in the store, and on to a registry, a layout or
-an engine. Every function takes the value that the one before returned."""
+"""The flow on one page: from a project to an image in the store. Every function takes the value
+that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,17 +12,13 @@ from builder.base import Base
 from builder.build_record import Build, describe
 from builder.digest import Digest
 from builder.errors import ProjectError
-from builder.export import export
 from builder.image import assemble
-from builder.load import Loaded, load
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.plan import Plan, pinned, plan
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
-from builder.publish import Published, publish
 from builder.realise import realise
-from builder.reference import Reference
 from builder.results import compare
 from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
 
@@ -148,37 +144,6 @@ def planned(
     variant = project.variant(name)
     base = obtain(project, variant, world=world, platform=platform)
     return chained(project, variant, platform=platform, base=base, strict=strict)
-
-
-def publish_to(made: Build, target: Reference, *, world: World) -> Published:
-    """Push a build."""
-    return publish(
-        made.image,
-        made.base,
-        target,
-        store=world.store,
-        registry=world.registry,
-        progress=world.progress,
-    )
-
-
-def load_into_engine(made: Build, name: str, *, world: World) -> Loaded:
-    """Load a build into the local engine under ``name``."""
-    return load(
-        made.image, made.base, name, store=world.store, engine=world.engine, progress=world.progress
-    )
-
-
-def write_layout(made: Build, directory: Path, *, world: World) -> None:
-    """Write a build, base layers and all, as an OCI layout of its own."""
-    export(
-        made.image,
-        made.base,
-        name=made.variant.name,
-        target=world.make_layout(directory),
-        store=world.store,
-        progress=world.progress,
-    )
 
 
 def materials(project: Project, variant: Variant, world: World) -> PinnedMaterials:

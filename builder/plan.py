@@ -5,7 +5,6 @@ error before anything is fetched.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from builder import canonical
@@ -16,17 +15,17 @@ from builder.lock.model import Lock
 from builder.oci import Platform
 from builder.python_layout import PythonLayout, from_statement
 from builder.steps.overlay import OverlayRequest
-from builder.steps.patch import DiffRule
 from builder.steps.pull import PullRequest
-from builder.steps.request import Request
+from builder.steps.request import DiffRule, Request
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
+from builder.value import value
 from builder.variant import Overlay, OverlayStep, PullStep, SourceStep, Step, Variant, WheelsStep
 
 PinT = TypeVar("PinT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PlannedStep:
     """One step of the chain: the recipe's name for it, what it asks, and the name of that."""
 
@@ -41,7 +40,7 @@ class PlannedStep:
         return self.request.kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Plan:
     """The chain of a variant on one platform, bottom first. ``base`` is the digest of the base's
     manifest, ``None`` for ``scratch``."""
@@ -106,7 +105,7 @@ def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tupl
     return (prefix,) if prefix else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class _Lookup:
     lock: Lock
     overlay: Callable[[str], Overlay]

@@ -6,13 +6,13 @@ same contract tests.
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from builder.digest import Digest
 from builder.oci import Descriptor, Index, Manifest
 from builder.reference import Reference
+from builder.value import value
 
 
 class BlobWriter(Protocol):
@@ -124,7 +124,7 @@ class Registry(Protocol):
         """Put a manifest under ``target``'s tag, or under its digest where there is no tag."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class GitFile:
     """One file of a commit's tree, read from the object database without any filter."""
 

@@ -6,7 +6,6 @@ is mounted; only what is left is copied, as a stream.
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from builder.base import Base
@@ -15,13 +14,14 @@ from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store
 from builder.reference import Reference
 from builder.streams import ChunkReader, counted
+from builder.value import value
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 6
 """Requests under way at a time: what browsers and Docker allow themselves against one host."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Published:
     """Where an image is now, and how its blobs got there."""
 

@@ -3,10 +3,10 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from builder.errors import IntegrityError, ProjectError
 from builder.tree import Kind, View, normal
+from builder.value import value
 
 _PACKAGES = re.compile(
     r"(?P<prefix>.+)/lib(?:64)?/python(?P<version>3(?:\.\d+)?)/(?:site|dist)-packages"
@@ -15,7 +15,7 @@ _HINT = "state it in the variant: python: {version: '3.12', packages: usr/local/
 _LINKS = 40  # as Linux: ELOOP
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PythonLayout:
     """One Python installation of an image. Paths are from the root, without a leading slash;
     ``interpreter`` is what a script's first line names, with one."""
@@ -39,7 +39,7 @@ class PythonLayout:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class VllmFound:
     """The vLLM that an image holds, as it says of itself."""
 

@@ -10,7 +10,6 @@ A step is answered in one of three ways, cheapest first:
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from builder.base import Base
@@ -21,6 +20,7 @@ from builder.plan import Plan, PlannedStep
 from builder.ports import Progress, Store
 from builder.steps.request import Materials
 from builder.traces import alike, recall, remember, remember_reads
+from builder.value import value
 
 if TYPE_CHECKING:
     from builder.bake import Bench
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Realised:
     """A step and what it came to; ``cached`` when it did not have to run."""
 

@@ -6,11 +6,12 @@ is docker.io, and a one-component repository there lives under ``library/``.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from builder.digest import Digest
 from builder.errors import ProjectError, UsageError
+from builder.value import value
 
 DOCKER_HUB = "docker.io"
 _HUB_ALIASES = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
@@ -22,7 +23,7 @@ _REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]
 _REPOSITORY_LIMIT = 255
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Reference:
     """A place in a registry. Equal references name the same place, however they were spelt."""
 

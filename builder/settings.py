@@ -3,8 +3,6 @@
 Everything in it is optional, and so is the file.
 """
 
-from dataclasses import dataclass, field
-
 from builder.errors import ProjectError, UsageError
 from builder.node import (
     Cursor,
@@ -19,12 +17,13 @@ from builder.node import (
 )
 from builder.oci import Platform
 from builder.reference import Reference
+from builder.value import field, value
 
 FILE = "builder.yaml"
 """The name of the file, in the root of a project."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class GitMirror:
     """Repositories that start with ``prefix`` are fetched from ``target`` plus the rest."""
 
@@ -32,7 +31,7 @@ class GitMirror:
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RegistrySettings:
     """How one registry, as references name it, is reached."""
 
@@ -48,7 +47,7 @@ class RegistrySettings:
     """Whether mirrors may also say what a tag names: they may be behind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ProjectSettings:
     """All of ``builder.yaml``."""
 

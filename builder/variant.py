@@ -5,21 +5,21 @@ it is relative to the packages directory of the image's Python (``.../dist-packa
 discovered from the image, never guessed. ``at`` is the place in the file, for messages.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from builder.digest import Digest
+from builder.value import field, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PinnedBase:
     """An entry of ``lockfiles/vllm.yaml``."""
 
     pin: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LayoutBase:
     """An OCI image layout on disk, relative to the project; the manifest or index by digest."""
 
@@ -27,7 +27,7 @@ class LayoutBase:
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ScratchBase:
     """Nothing at all."""
 
@@ -35,7 +35,7 @@ class ScratchBase:
 Base: TypeAlias = PinnedBase | LayoutBase | ScratchBase
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Python:
     """Which Python the image has, for images where it cannot be discovered (``base: scratch``)."""
 
@@ -45,7 +45,7 @@ class Python:
     """The packages directory, from the root: ``usr/local/lib/python3.12/dist-packages``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PullStep:
     """Apply a pinned pull request. ``ignore`` are globs over the diff's own paths (after the
     strip); ``until_upstream`` leaves the step out, visibly, where upstream has it already."""
@@ -59,7 +59,7 @@ class PullStep:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class OverlayStep:
     """Apply ``overlays/NAME/``."""
 
@@ -69,7 +69,7 @@ class OverlayStep:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Placement:
     """One file of a source pin and where it goes. ``replaces`` is the pre-image, ``None`` for a
     file that must not exist; ``mode`` is ``None`` to keep what is there (0644 for a new file)."""
@@ -81,7 +81,7 @@ class Placement:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SourceStep:
     """Place files of a source pin."""
 
@@ -92,7 +92,7 @@ class SourceStep:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class WheelsStep:
     """Install pinned wheels into the packages directory, without resolving dependencies."""
 
@@ -104,7 +104,7 @@ class WheelsStep:
 Step: TypeAlias = PullStep | OverlayStep | SourceStep | WheelsStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ImageSettings:
     """Changes to the base's config. ``None`` keeps what the base has; an empty tuple empties it.
     ``env`` and ``labels`` are merged into the base's, ours win; a value of ``None`` removes."""
@@ -117,7 +117,7 @@ class ImageSettings:
     user: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Variant:
     """A recipe: base, ordered steps, image settings, models."""
 
@@ -139,7 +139,7 @@ class Action(StrEnum):
     INSERT_AFTER = "insert-after"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class FileRule:
     """A whole file. ``replaces`` is the pre-image, ``None`` for a file that must not exist."""
 
@@ -151,7 +151,7 @@ class FileRule:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RemoveRule:
     """A file that goes away; ``replaces`` is its content."""
 
@@ -160,7 +160,7 @@ class RemoveRule:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Edit:
     """One anchored edit: ``anchor`` must stand exactly ``count`` times, byte for byte."""
 
@@ -171,7 +171,7 @@ class Edit:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class EditRule:
     """Anchored edits of one file, in order; ``replaces`` pins the pre-image where given."""
 
@@ -181,7 +181,7 @@ class EditRule:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PatchRule:
     """A diff that stands in the overlay's directory."""
 
@@ -193,7 +193,7 @@ class PatchRule:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Overlay:
     """``overlays/NAME/overlay.yaml`` with the bytes of the files it names."""
 

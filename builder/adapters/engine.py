@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -35,7 +35,6 @@ class DockerEngine:
 
     def __init__(self, base_url: str | None) -> None:
         self._base_url = base_url
-        self._connected: Any = None
 
     def has_image(self, image_id: Digest) -> bool:
         """See :meth:`builder.ports.Engine.has_image`. Engines with the containerd image store name
@@ -70,7 +69,7 @@ class DockerEngine:
         """
         if reference.digest is None:
             raise RuntimeError(f"a pull needs a digest: {reference}")
-        with self._asking("pull", fault=_pull_fault) as api:
+        with self._asking(f"pull {reference}", fault=_pull_fault) as api:
             said = api.pull(reference.name, tag=str(reference.digest), stream=True, decode=True)
             _finish(said, fault=lambda text: _pull_fault(f"docker: pull {reference}: {text}"))
 
@@ -114,13 +113,13 @@ class DockerEngine:
         import requests  # noqa: PLC0415 - as docker
 
         try:
-            if self._connected is None:
-                self._connected = (
-                    docker.DockerClient(base_url=self._base_url, timeout=_HOUR)
-                    if self._base_url
-                    else docker.from_env(timeout=_HOUR)
-                ).api
-            yield self._connected
+            client = (
+                docker.DockerClient(base_url=self._base_url, timeout=_HOUR)
+                if self._base_url
+                else docker.from_env(timeout=_HOUR)
+            )
+            with closing(client):
+                yield client.api
         except docker.errors.APIError as error:
             if what == "inspect" and error.status_code == HTTPStatus.NOT_FOUND:
                 raise _NotThereError from error
@@ -136,10 +135,13 @@ class DockerEngine:
 
 def _finish(said: Iterable[Any], *, fault: Any) -> None:
     """Read the engine's stream to its end. A failure stands in it, after the status 200."""
-    for message in said:
-        if isinstance(message, dict) and ("error" in message or "errorDetail" in message):
-            detail = message.get("errorDetail") or {}
-            raise fault(str(detail.get("message") or message.get("error")))
+    failures = [
+        str((message.get("errorDetail") or {}).get("message") or message.get("error"))
+        for message in said
+        if isinstance(message, dict) and ("error" in message or "errorDetail" in message)
+    ]
+    if failures:
+        raise fault(failures[0])
 
 
 def _load_fault(text: str) -> BuilderError:

@@ -99,8 +99,8 @@ class GitMirror:
             return bare
         with self._locked(name) as lock:
             self._make(bare, form=form)
+            _sweep(bare)
             if not self._has(bare, commit) and not self._take(bare, commit):
-                _sweep(bare)
                 source = find(repository, self._mirrors)
                 if self._offline and not source.local:
                     raise OfflineError(

@@ -6,7 +6,6 @@ package reads the environment and exits.
 
 import sys
 from collections.abc import Sequence
-from importlib.resources import files
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -15,7 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given in ([], ["--help"], ["-h"]):
         # The text is a constant (make golden writes it, a test compares it with what click would
         # say), so that asking for help costs no more than Python itself.
-        sys.stdout.write(files(__package__).joinpath("help.txt").read_text("utf-8"))
+        with open(f"{__path__[0]}/help.txt", encoding="utf-8") as text:  # noqa: PTH123 - as above
+            sys.stdout.write(text.read())
         sys.exit(0)
     from builder.cli.app import run  # after the fast path: click costs as much as Python itself
 

@@ -16,7 +16,7 @@ from builder.cli.settings import (
 from builder.cli.world import at_work, platform_of
 from builder.errors import UsageError
 from builder.oci import Platform
-from builder.pipeline import build, load_into_engine, publish_to, write_layout
+from builder.pipeline import World, build
 from builder.reference import Reference
 
 
@@ -64,18 +64,29 @@ def command(
                 locked=locked,
             )
             reference = None
-            if target is not None:
-                published = publish_to(made, target, world=world)
-                reference = str(published.reference)
-            if into_engine:
-                load_into_engine(made, name, world=world)
-            if out is not None:
-                write_layout(made, out, world=world)
+            if target is not None or into_engine or out is not None:
+                reference = _deliver(made, target, world, into_engine=into_engine, out=out)
             images.append(summary(made, reference))
             if not settings.json:
                 click.echo(_table(made, reference))
         if settings.json:
             show.document({"images": images})
+
+
+def _deliver(
+    made: Build, target: Reference | None, world: World, *, into_engine: bool, out: Path | None
+) -> str | None:
+    """Take a build where the options say; returns its reference in a registry, if it is in one."""
+    from builder import deliver
+
+    reference = None
+    if target is not None:
+        reference = str(deliver.publish_to(made, target, world=world).reference)
+    if into_engine:
+        deliver.load_into_engine(made, made.variant.name, world=world)
+    if out is not None:
+        deliver.write_layout(made, out, world=world)
+    return reference
 
 
 def summary(made: Build, reference: str | None) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from builder.cli.settings import (
     shared_options,
 )
 from builder.cli.world import at_work, platform_of
+from builder.deliver import load_into_engine
 from builder.oci import Platform
-from builder.pipeline import build, load_into_engine
+from builder.pipeline import build
 
 
 @click.command("load")

@@ -10,8 +10,9 @@ from builder.cli.settings import (
     shared_options,
 )
 from builder.cli.world import at_work, platform_of
+from builder.deliver import publish_to
 from builder.oci import Platform
-from builder.pipeline import build, publish_to
+from builder.pipeline import build
 from builder.reference import Reference
 
 

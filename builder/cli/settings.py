@@ -5,7 +5,6 @@ The shared options may stand before or after the command's name.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,11 +12,12 @@ from typing import Any, TypeVar
 import click
 
 from builder.oci import Platform
+from builder.value import field, value
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Settings:
     """The shared options and the environment of one run."""
 

@@ -7,15 +7,15 @@ it is no part of the value.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from builder.digest import Digest, ObjectId
 from builder.oci import Platform
 from builder.reference import Reference
+from builder.value import field, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Escrow:
     """A place of ours where the pinned bytes are kept: a registry repository, or an OCI layout
     directory relative to the project."""
@@ -25,7 +25,7 @@ class Escrow:
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LayerPin:
     """One layer of a pinned image: the blob as served, and what it inflates to."""
 
@@ -34,7 +34,7 @@ class LayerPin:
     diff_id: Digest | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PlatformPin:
     """One platform's manifest of a pinned image."""
 
@@ -43,7 +43,7 @@ class PlatformPin:
     layers: tuple[LayerPin, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class VllmBuild:
     """Which vLLM the image holds, read from the image itself."""
 
@@ -52,7 +52,7 @@ class VllmBuild:
     package: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ImagePin:
     """A base image (``lockfiles/vllm.yaml``). At least one of ``index`` and ``platforms`` is
     given; ``index`` is what the tag named when it was locked."""
@@ -72,7 +72,7 @@ class ImagePin:
         return dict(self.platforms).get(platform)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SourceFile:
     """One file of a source pin. ``path`` is the path in its repository."""
 
@@ -81,7 +81,7 @@ class SourceFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SourcePin:
     """Files of another git repository at a commit (``lockfiles/sources.yaml``)."""
 
@@ -101,7 +101,7 @@ class SourcePin:
         return next((item for item in self.files if item.path == path), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SourceDiff:
     """A diff that somebody publishes as a file: where a source pin has it."""
 
@@ -109,7 +109,7 @@ class SourceDiff:
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PullPin:
     """An upstream pull request (``lockfiles/pulls.yaml``).
 
@@ -133,7 +133,7 @@ class PullPin:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class WheelPin:
     """A Python wheel (``lockfiles/wheels.yaml``).
 
@@ -153,7 +153,7 @@ class WheelPin:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Subtree:
     """A directory of a commit, by path and tree id."""
 
@@ -161,7 +161,7 @@ class Subtree:
     tree: ObjectId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class GenesisPin:
     """A commit of the Genesis patch set (``lockfiles/genesis.yaml``)."""
 
@@ -179,7 +179,7 @@ class GenesisPin:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ModelFile:
     """One file of a model. Without a digest the entry is visibly incomplete."""
 
@@ -188,7 +188,7 @@ class ModelFile:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ModelPin:
     """Model weights at a revision (``lockfiles/models.yaml``)."""
 
@@ -204,7 +204,7 @@ class ModelPin:
     at: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class ResultFile:
     """A file that a variant changes: before and after; ``None`` where there is none."""
 
@@ -213,7 +213,7 @@ class ResultFile:
     post: Digest | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Result:
     """What a variant baked to on one platform when a person accepted it
     (``lockfiles/images/NAME.yaml``)."""
@@ -229,7 +229,7 @@ class Result:
 Pin: TypeAlias = ImagePin | PullPin | SourcePin | WheelPin | GenesisPin | ModelPin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Lock:
     """All lockfiles of a project. Mappings are by pin name (results by variant name)."""
 

@@ -1,6 +1,5 @@
 """``overlay``: a change of our own: whole files, removals, anchored edits, a local diff."""
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from builder.changes import Change
@@ -10,14 +9,14 @@ from builder.observed import Observed
 from builder.outcome import FileOutcome, Outcome
 from builder.python_layout import PythonLayout
 from builder.steps.edits import edit_file
-from builder.steps.patch import DiffRule, apply_diff
-from builder.steps.request import Materials, layout_of, locate
+from builder.steps.request import DiffRule, Materials, layout_of, locate
 from builder.steps.whole import WholeFile, place, together
 from builder.tree import View
+from builder.value import field, value
 from builder.variant import Overlay
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class OverlayRequest:
     """Apply ``overlay``. All of its rules see the parent tree; no two may write one file."""
 
@@ -133,6 +132,8 @@ class OverlayRequest:
     def _patch(self, view: View, layout: PythonLayout) -> Outcome:
         if self.overlay.patch is None:
             return Outcome(changes=())
+        from builder.steps.patch import apply_diff  # noqa: PLC0415 - see builder.steps.request
+
         return apply_diff(self.overlay.patch.data, self._rule(), view, layout)
 
     def _rule(self) -> DiffRule:

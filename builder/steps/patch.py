@@ -1,36 +1,13 @@
 """Diffs as steps see them: where a diff belongs in the image, and what it changes there."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
 from builder import diff
 from builder.changes import Change, Inline, Put, Remove
 from builder.errors import PatchError
 from builder.outcome import FileOutcome, Outcome
 from builder.python_layout import PythonLayout
+from builder.steps.request import DiffRule
 from builder.tree import View
 from builder.verdict import Verdict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffRule:
-    """How a diff is to be applied. ``root`` is a directory of the image: absolute with a leading
-    slash, otherwise below the packages directory (``.`` is that directory itself)."""
-
-    root: str | None = None
-    strip: int | None = None
-    ignore: tuple[str, ...] = ()
-    strict: bool = False
-    at: str = field(default="", compare=False)
-
-    def record(self) -> dict[str, Any]:
-        """The inputs among the fields."""
-        return {
-            "root": self.root,
-            "strip": self.strip,
-            "ignore": list(self.ignore),
-            "strict": self.strict,
-        }
 
 
 def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) -> Outcome:

@@ -1,17 +1,16 @@
 """``pull``: the diff of an upstream pull request."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from builder.lock.model import PullPin
 from builder.observed import Observed
 from builder.outcome import Outcome
 from builder.python_layout import PythonLayout
-from builder.steps.patch import DiffRule, apply_diff
-from builder.steps.request import Materials, layout_of
+from builder.steps.request import DiffRule, Materials, layout_of
+from builder.value import value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class PullRequest:
     """Apply the change of ``pin``. Its canonical digest is the input: index lines and mail
     signatures may differ, the change may not."""
@@ -36,5 +35,7 @@ class PullRequest:
         }
 
     def run(self, view: Observed, materials: Materials) -> Outcome:
+        from builder.steps.patch import apply_diff  # noqa: PLC0415 - see builder.steps.request
+
         data = materials.pull(self.pin)
         return apply_diff(data, self.rule, view, layout_of(view, self.python))

@@ -1,4 +1,8 @@
-"""What every step kind offers to the plan and to ``realise``."""
+"""What every step kind offers to the plan and to ``realise``.
+
+A build in which nothing has to run makes requests and runs none of them: the modules that do the
+work (:mod:`builder.diff`, :mod:`builder.wheel`) are imported by ``run``.
+"""
 
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -7,6 +11,7 @@ from builder.lock.model import PullPin, SourcePin, WheelPin
 from builder.observed import Observed
 from builder.outcome import Outcome
 from builder.python_layout import PythonLayout
+from builder.value import field, value
 
 
 class Materials(Protocol):
@@ -44,6 +49,27 @@ class Request(Protocol):
         Raises:
             PatchError: The step does not apply as declared; nothing was changed.
         """
+
+
+@value
+class DiffRule:
+    """How a diff is to be applied. ``root`` is a directory of the image: absolute with a leading
+    slash, otherwise below the packages directory (``.`` is that directory itself)."""
+
+    root: str | None = None
+    strip: int | None = None
+    ignore: tuple[str, ...] = ()
+    strict: bool = False
+    at: str = field(default="", compare=False)
+
+    def record(self) -> dict[str, Any]:
+        """The inputs among the fields."""
+        return {
+            "root": self.root,
+            "strip": self.strip,
+            "ignore": list(self.ignore),
+            "strict": self.strict,
+        }
 
 
 def locate(target: str, layout: PythonLayout) -> str:

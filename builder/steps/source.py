@@ -1,6 +1,5 @@
 """``source``: files of another git repository, at a commit, placed with guards."""
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from builder.lock.model import SourcePin
@@ -9,10 +8,11 @@ from builder.outcome import Outcome
 from builder.python_layout import PythonLayout
 from builder.steps.request import Materials, layout_of, locate
 from builder.steps.whole import WholeFile, place
+from builder.value import field, value
 from builder.variant import Placement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class SourceRequest:
     """Place ``files`` of ``pin``. The commit is where the bytes come from; the bytes are what
     goes into the derivation."""

@@ -4,10 +4,8 @@ Nothing is resolved: what the variant names is what is installed. The tags of ea
 the image's Python and platform.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from builder import wheel
 from builder.changes import Change
 from builder.lock.model import WheelPin
 from builder.observed import Observed
@@ -15,9 +13,10 @@ from builder.oci import Platform
 from builder.outcome import Outcome
 from builder.python_layout import PythonLayout
 from builder.steps.request import Materials, layout_of
+from builder.value import field, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class WheelsRequest:
     """Install ``wheels``, in their order."""
 
@@ -44,6 +43,8 @@ class WheelsRequest:
         }
 
     def run(self, view: Observed, materials: Materials) -> Outcome:
+        from builder import wheel  # noqa: PLC0415 - see builder.steps.request
+
         layout = layout_of(view, self.python)
         changes: list[Change] = []
         for pin in self.wheels:

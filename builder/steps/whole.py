@@ -7,19 +7,19 @@ in between.
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from builder.changes import Change, Inline, Put, Remove
 from builder.digest import Digest
 from builder.errors import PatchError
 from builder.outcome import FileOutcome, Outcome
 from builder.tree import Entry, View
+from builder.value import field, value
 from builder.verdict import Verdict
 
 _DIFFERENCE_LINES = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class WholeFile:
     """One file to place (``data``) or to remove (``data`` is ``None``). ``path`` is in the image;
     ``replaces`` is the pre-image, ``None`` where nothing may stand."""

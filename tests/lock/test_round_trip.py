@@ -70,7 +70,7 @@ refs = repositories.filter(lambda text: ".." not in text and not set(text) & set
 locked = st.none() | st.datetimes().map(
     lambda moment: f"{moment.replace(microsecond=0).isoformat()}Z"
 )
-tags = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
+tags = st.from_regex(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,19}[A-Za-z0-9_])?", fullmatch=True)
 images = st.sampled_from(["docker.io/vllm/vllm-openai", "localhost:5000/x", "ghcr.io/a/b.c_d"])
 platforms = st.sampled_from(["linux/amd64", "linux/arm64/v8", "no/1e3"]).map(Platform.parse)
 

@@ -66,6 +66,7 @@ def test_the_bytes_do_not_depend_on_the_surroundings(tmp_path: Path) -> None:
     )
     environment = {
         "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+        "PYTHONDONTWRITEBYTECODE": "1",  # nothing beside the sources
         "PYTHONHASHSEED": "7",
         "TZ": "Asia/Tokyo",
         "LC_ALL": "C",
