@@ -5,19 +5,18 @@ only sha256 is written in practice; sha512 is refused by name rather than carrie
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import BinaryIO, Self
 
 from builder.errors import IntegrityError, ProjectError
+from builder.value import value
 
-_HEX = re.compile(r"[0-9a-f]{64}")
+_HEX = frozenset("0123456789abcdef")
 CHUNK = 1 << 20
 """How many bytes are read at a time where a stream is copied or hashed."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(kw_only=False, order=True)
 class Digest:
     """The sha256 of some bytes, with one spelling: ``sha256:`` and 64 lower-case hex digits.
 
@@ -41,7 +40,7 @@ class Digest:
             raise ProjectError(f"{at}: expected 'sha256:' and 64 hex digits, got {text!r}")
         if len(encoded) != 64:
             raise ProjectError(f"{at}: sha256 takes 64 hex digits, got {len(encoded)}: {encoded!r}")
-        if not _HEX.fullmatch(encoded):
+        if not _HEX.issuperset(encoded):
             raise ProjectError(f"{at}: sha256 takes lower-case hex digits, got {encoded!r}")
         return cls(encoded)
 
@@ -104,7 +103,7 @@ def git_blob_id(data: bytes) -> str:
     return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@value(kw_only=False, order=True)
 class ObjectId:
     """A git object id in full: 40 hex digits (sha1) or 64 (sha256). Never abbreviated."""
 
@@ -117,7 +116,7 @@ class ObjectId:
         Raises:
             ProjectError: A branch, a tag, an abbreviation, upper case.
         """
-        if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
+        if len(text) not in (40, 64) or not _HEX.issuperset(text):
             raise ProjectError(
                 f"{at}: expected a full git object id of 40 or 64 hex digits, got {text!r}",
                 hint="names and short ids can change their meaning; write the id in full",

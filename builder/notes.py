@@ -12,5 +12,8 @@ LAYER = "layer"
 IMAGE = "image"
 """A manifest's digest (hex) to the record of its build."""
 
+ANSWER = "answer"
+"""A command line in a place (hex) to what a build answers there while nothing changes."""
+
 DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""

@@ -1,12 +1,15 @@
 """``builder build``."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from builder import notes
 from builder.build_record import Build
-from builder.cli import show
+from builder.cli import show, unchanged
 from builder.cli.settings import (
     Settings,
     command_with_settings,
@@ -14,9 +17,11 @@ from builder.cli.settings import (
     shared_options,
 )
 from builder.cli.world import at_work, platform_of
+from builder.digest import Digest
 from builder.errors import UsageError
 from builder.oci import Platform
-from builder.pipeline import World, build
+from builder.pipeline import World, build, reference_name
+from builder.project import Project
 from builder.reference import Reference
 
 
@@ -51,10 +56,11 @@ def command(
     if push is not None and len(variants) > 1:
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
+    plain = not (check or strict or locked or target or into_engine or out or platform)
     with at_work(settings) as (project, world):
-        images: list[dict[str, Any]] = []
+        made = []
         for name in variants:
-            made = build(
+            built = build(
                 project,
                 name,
                 world=world,
@@ -65,12 +71,54 @@ def command(
             )
             reference = None
             if target is not None or into_engine or out is not None:
-                reference = _deliver(made, target, world, into_engine=into_engine, out=out)
-            images.append(summary(made, reference))
+                reference = _deliver(built, target, world, into_engine=into_engine, out=out)
+            made.append((built, reference))
             if not settings.json:
-                click.echo(_table(made, reference))
+                click.echo(_table(built, reference))
         if settings.json:
-            show.document({"images": images})
+            show.document({"images": [summary(*item) for item in made]})
+        if plain and settings.plain:
+            _remember(variants, [built for built, _ in made], project, world, settings)
+
+
+def _remember(
+    variants: Sequence[str],
+    made: Sequence[Build],
+    project: Project,
+    world: World,
+    settings: Settings,
+) -> None:
+    """Keep what this command line will answer as long as nothing changes."""
+    if project.settings.store is not None:
+        return
+    again = [
+        replace(item, steps=tuple(replace(s, cached=True) for s in item.steps)) for item in made
+    ]
+    if settings.json:
+        output = show.encoded({"images": [summary(item, None) for item in again]})
+    else:
+        output = "\n".join(_table(item, None) for item in again)
+    arguments = ["build", *variants, *(["--json"] if settings.json else [])]
+    raw = unchanged.note(
+        project.asked,
+        images=[
+            (reference_name(item.variant.name, item.plan.platform), item.image.digest)
+            for item in made
+        ],
+        blobs=[blob for item in made for blob in _blobs(item)],
+        output=f"{output}\n",
+    )
+    key = unchanged.key(arguments)
+    if raw is not None and world.store.note(notes.ANSWER, key) != raw:
+        world.store.take_note(notes.ANSWER, key, raw)
+
+
+def _blobs(made: Build) -> Iterator[tuple[Digest, int]]:
+    manifest = made.image.manifest
+    yield manifest.digest, len(manifest.raw)
+    yield manifest.config.digest, manifest.config.size
+    for layer in made.image.own:
+        yield layer.digest, layer.size
 
 
 def _deliver(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from builder.cli.unchanged import store_directory
 from builder.oci import Platform
 from builder.value import field, value
 
@@ -37,17 +38,18 @@ class Settings:
         return {0: 30, 1: 20}.get(self.verbose, 10)
 
     @property
+    def plain(self) -> bool:
+        """Whether no shared option was given but ``--json``."""
+        return not (self.store or self.offline or self.quiet or self.verbose) and (
+            self.directory == Path()
+        )
+
+    @property
     def store_path(self) -> Path:
         """``--store``, ``BUILDER_STORE``, or the user's cache directory."""
         if self.store is not None:
             return self.store
-        if path := self.environment.get("BUILDER_STORE"):
-            return Path(path)
-        if base := self.environment.get("XDG_CACHE_HOME"):
-            return Path(base) / "builder"
-        from platformdirs import user_cache_path  # only where nobody said where
-
-        return user_cache_path("builder", appauthor=False)
+        return Path(store_directory(self.environment))
 
     @property
     def mirrors(self) -> dict[str, str]:

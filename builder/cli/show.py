@@ -37,6 +37,11 @@ def size(count: int) -> str:
     return f"{value:.1f} GB"
 
 
+def encoded(value: Any) -> str:
+    """The one JSON document of a run, for people to read, too."""
+    return json.dumps(value, indent=2)
+
+
 def document(value: Any) -> None:
     """Print the one JSON document of a run."""
-    click.echo(json.dumps(value, indent=2))
+    click.echo(encoded(value))

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.lock import codec
 from builder.lock.model import ImagePin, Lock, ModelPin, PullPin, Result, SourcePin, WheelPin
 from builder.node import did_you_mean, is_name, nearest
-from builder.project.files import Files
+from builder.project_files import Files
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
 from builder.settings import FILE as SETTINGS_FILE
 from builder.settings import ProjectSettings, read_settings
@@ -44,6 +45,11 @@ class Project:
                 f"{root}: no project here, there is no directory 'variants'",
                 hint="give the project's directory with -C, or start one with builder init",
             )
+
+    @property
+    def asked(self) -> Mapping[tuple[str, str], Digest | None]:
+        """What the values so far were made of (:attr:`builder.project_files.Files.asked`)."""
+        return self._files.asked
 
     @cached_property
     def settings(self) -> ProjectSettings:

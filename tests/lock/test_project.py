@@ -16,7 +16,7 @@ from builder.errors import EnvironmentFault, ProjectError
 from builder.lock import codec
 from builder.lock.model import Lock
 from builder.project import Project
-from builder.project.files import Files
+from builder.project_files import Files
 from builder.recipe import read_variant
 from builder.settings import ProjectSettings
 from tests.lock.documents import DOCUMENTS, FILES, OVERLAY_FILES, READERS

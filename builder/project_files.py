@@ -10,22 +10,49 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
+from builder.digest import Digest
 from builder.errors import EnvironmentFault, ProjectError
+
+LIMIT = 64 << 20
+"""The most bytes of one file of a project."""
 
 
 class Files:
-    """The files below one root."""
+    """The files below one root.
+
+    ``asked`` has every question so far with the digest of its answer: as long as the same
+    questions have the same answers (:meth:`ask`), everything that was made of them is the same.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self.asked: dict[tuple[str, str], Digest | None] = {}
 
-    def read(self, file: str, *, limit: int) -> bytes | None:
+    def ask(self, question: str, about: str) -> Digest | None:
+        """The digest of the answer to a question of ``asked``; ``None`` for no such file.
+
+        Raises:
+            ProjectError: As the method of that name says.
+        """
+        Files.QUESTIONS[question](self, about)
+        return self.asked[question, about]
+
+    def _note(self, question: str, about: str, answer: bytes | None) -> None:
+        self.asked[question, about] = None if answer is None else Digest.of(answer)
+
+    def read(self, file: str, *, limit: int = LIMIT) -> bytes | None:
         """The bytes of a regular file, or ``None`` where there is none.
 
         Raises:
             ProjectError: It is no regular file, is over ``limit`` bytes, or cannot be read.
         """
+        data = self._read(file, limit)
+        self._note("read", file, data)
+        return data
+
+    def _read(self, file: str, limit: int) -> bytes | None:
         try:
             # Without O_NONBLOCK, opening a named pipe waits for a writer.
             number = os.open(self._root / file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -48,14 +75,18 @@ class Files:
         try:
             names = [path.name for path in (self._root / directory).iterdir()]
         except FileNotFoundError:
-            return ()
+            names = []
         except OSError as error:
             raise ProjectError(f"{directory}: cannot be listed: {error.strerror}") from error
-        return tuple(sorted(name for name in names if not name.startswith((".", "README"))))
+        found = tuple(sorted(name for name in names if not name.startswith((".", "README"))))
+        self._note("names", directory, os.fsencode("\0".join(found)))
+        return found
 
     def is_directory(self, directory: str) -> bool:
         """Whether there is such a directory."""
-        return (self._root / directory).is_dir()
+        there = (self._root / directory).is_dir()
+        self._note("is_directory", directory, b"yes" if there else None)
+        return there
 
     def tree(self, directory: str) -> tuple[str, ...]:
         """Every file below a directory, hidden ones too, by its path there, sorted.
@@ -66,7 +97,16 @@ class Files:
         """
         top = self._root / directory
         self._contained(top, directory)
-        return tuple(sorted(self._walk(top, directory, "")))
+        found = tuple(sorted(self._walk(top, directory, "")))
+        self._note("tree", directory, os.fsencode("\0".join(found)))
+        return found
+
+    QUESTIONS: ClassVar[dict[str, Callable[..., object]]] = {
+        "read": read,
+        "names": names,
+        "is_directory": is_directory,
+        "tree": tree,
+    }
 
     def replace(self, file: str, change: Callable[[bytes | None], bytes], *, limit: int) -> bool:
         """Put what ``change`` makes of a file's bytes in its place; returns whether they differ.

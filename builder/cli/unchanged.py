@@ -1,0 +1,100 @@
+"""The answer of a build that was given before, where nothing that it depends on has changed.
+
+A build in which every layer is cached still reads YAML, makes a plan and assembles an image, to
+say what it said before. Its answer is therefore kept with every question that was asked of the
+project's files, as a digest of what they said; where all of them say the same and the blobs are
+there, the answer is the same. This module imports next to nothing: what it saves is start-up.
+
+Only the plain command is answered so, ``builder build VARIANT...`` with or without ``--json``, in
+the project's directory. Every other one takes the long way.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from builder import ASSEMBLY, __version__, notes
+from builder.digest import Digest
+from builder.errors import BuilderError
+from builder.project_files import Files
+
+
+def store_directory(environment: Mapping[str, str]) -> str:
+    """Where the store is when no option says so: ``BUILDER_STORE``, or ``builder`` in the user's
+    cache directory (XDG Base Directory Specification)."""
+    if path := environment.get("BUILDER_STORE"):
+        return path
+    cache = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return f"{cache}/builder"
+
+
+def plain(arguments: Sequence[str]) -> bool:
+    """Whether this is a command line that can be answered from memory."""
+    return (
+        len(arguments) > 1
+        and arguments[0] == "build"
+        and all(not item.startswith("-") or item == "--json" for item in arguments[1:])
+    )
+
+
+def key(arguments: Sequence[str]) -> str:
+    """The name of the answer: this program, this directory, this command line."""
+    parts = (__version__, str(ASSEMBLY), os.getcwd(), *arguments)
+    return Digest.of("\0".join(parts).encode("utf-8", "surrogateescape")).hex
+
+
+def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """What the build would print; ``None`` when it has to be run to know.
+
+    The note has a line for each question to the project's files (question, digest of the answer or
+    ``-``, file), for each image (``image``, digest, name in the store) and for each blob (``blob``,
+    digest, size); an empty line; and the output.
+    """
+    if not plain(arguments):
+        return None
+    store = store_directory(environment)
+    try:
+        with Path(f"{store}/notes/{notes.ANSWER}/{key(arguments)}").open(encoding="utf-8") as note:
+            head, _, output = note.read().partition("\n\n")
+        with Path(f"{store}/index.json").open(encoding="utf-8") as index:
+            named = index.read()
+        files = Files(Path())
+        for line in head.split("\n"):
+            word, digest, about = line.split(" ", 2)
+            if word == "blob":
+                if os.lstat(f"{store}/blobs/sha256/{digest}").st_size != int(about):
+                    return None
+            elif word == "image":
+                if _entry(about, digest) not in named:
+                    return None
+            else:
+                answer = files.ask(word, about)
+                if digest != ("-" if answer is None else answer.hex):
+                    return None
+    except (OSError, ValueError, KeyError, BuilderError):
+        return None
+    return output
+
+
+def _entry(name: str, digest: str) -> str:
+    """How index.json begins the entry of an image, canonical JSON that it is."""
+    return f'{{"org.opencontainers.image.ref.name":"{name}"}},"digest":"sha256:{digest}"'
+
+
+def note(
+    asked: Mapping[tuple[str, str], Digest | None],
+    *,
+    images: Iterable[tuple[str, Digest]],
+    blobs: Iterable[tuple[Digest, int]],
+    output: str,
+) -> bytes | None:
+    """The note for :func:`recall`; ``None`` where a name does not fit on its line."""
+    lines = [f"image {digest.hex} {name}" for name, digest in images]
+    lines += [f"blob {digest.hex} {size}" for digest, size in sorted(set(blobs))]
+    for (question, about), answer in sorted(asked.items()):
+        lines.append(f"{question} {'-' if answer is None else answer.hex} {about}")
+    try:
+        text = "\n".join([*lines, "", output])
+        return text.encode() if all("\n" not in line for line in lines) else None
+    except UnicodeEncodeError:
+        return None
