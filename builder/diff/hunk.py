@@ -6,7 +6,7 @@ is too small silently loses the end of a hunk. Here the parser of sections refus
 
 import re
 
-from builder.diff.cursor import Cursor
+from builder.diff.cursor import TRUNCATED, Cursor
 from builder.diff.model import Hunk, Line
 
 _HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*|\r)?")
@@ -73,11 +73,11 @@ def _read_lines(cursor: Cursor, *, old: int, new: int, header: int) -> tuple[Lin
     closed: set[str] = set()
     while old or new:
         line = cursor.line
-        if line is None or (cursor.cut and cursor.number == len(cursor.lines)):
+        if line is None or cursor.is_cut:
             cursor.fail(
                 f"the diff ends inside a hunk, {old} old and {new} new lines are missing",
                 line=header,
-                hint="the diff is truncated; fetch it again",
+                hint=TRUNCATED,
             )
         op = _OPS.get(line[:1])
         if op is None:

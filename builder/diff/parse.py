@@ -22,6 +22,11 @@ _FOREIGN = (
     (b"GIT binary patch", "a binary patch without a file header"),
     (b"***************", "a context diff"),
     (b"Property changes on: ", "a change of Subversion properties, which a diff cannot carry"),
+    (b"old mode 1", "a mode without a file header"),
+    (b"new mode 1", "a mode without a file header"),
+    (b"new file mode ", "a mode without a file header"),
+    (b"deleted file mode ", "a mode without a file header"),
+    (b"similarity index ", "a rename without a file header"),
 )
 _SIGNATURE = b"-- "
 
@@ -83,6 +88,8 @@ class _Reader:
             if line.startswith(b"commit ") and self.changes:
                 self._commit += 1
             cursor.position += 1
+        if part.is_mail and len(self.changes) == first:
+            cursor.fail("a mail without a diff after its '---' line", line=part.start)
         if size is not None:
             self._check_size(size, self.changes[first:])
 
@@ -106,6 +113,9 @@ class _Reader:
         lost = line.startswith(b"Only in ") and b": " in line
         lost |= line.startswith((b"Binary files ", b"Files ")) and line.endswith(b" differ")
         lost |= line.startswith(b"File ") and b" while file " in line
+        # diff -ruN has a line of its own for an empty new file, and nothing after it.
+        is_header = line.startswith(b"diff -") and line.count(b" ") >= 2
+        lost |= is_header and not self._cursor.following.startswith(b"--- ")
         if lost:
             self._cursor.fail(
                 f"a difference without its content: {line.decode('utf-8', 'replace')!r}",
