@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from builder.diff.model import ChangeKind, Diff, FileChange, Place, stripped
+from builder.diff.names import hostile
 from builder.diff.policy import Selection, refuse_build_only, select, sort_out
 from builder.errors import PatchError, ProjectError
-from builder.tree import normal, parents
+from builder.tree import parents
 from builder.verdict import Verdict
 
 _LISTED = 10
@@ -67,7 +68,9 @@ def resolve(
     """
     image = _Image(exists=exists, is_directory=is_directory)
     if root is not None:
-        root = normal(root, at=f"{diff.at}: root") if root.strip("/") else ""
+        root = root.strip("/")
+        if root and (fault := hostile(root)) is not None:
+            raise ProjectError(f"{diff.at}: a root that {fault}: {root!r}")
         if root and not is_directory(root):
             raise PatchError(
                 f"{diff.at}: root {root!r} is not a directory of the image",
