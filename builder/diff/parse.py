@@ -113,9 +113,6 @@ class _Reader:
         lost = line.startswith(b"Only in ") and b": " in line
         lost |= line.startswith((b"Binary files ", b"Files ")) and line.endswith(b" differ")
         lost |= line.startswith(b"File ") and b" while file " in line
-        # diff -ruN has a line of its own for an empty new file, and nothing after it.
-        is_header = line.startswith(b"diff -") and line.count(b" ") >= 2
-        lost |= is_header and not self._cursor.following.startswith(b"--- ")
         if lost:
             self._cursor.fail(
                 f"a difference without its content: {line.decode('utf-8', 'replace')!r}",

@@ -1,6 +1,7 @@
 """The digest of a diff's meaning: equal for every dress, different for every change."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_every_byte_of_meaning_counts(old: bytes, new: bytes) -> None:
 
 BASE = FileChange(kind=ChangeKind.MODIFY, old_path="a/f", new_path="b/f")
 HUNK = Hunk(old_start=1, old_count=1, new_start=1, new_count=1, lines=(Line("-", b"a\n"),))
-OTHER = {
+OTHER: dict[str, Any] = {
     "kind": ChangeKind.ADD,
     "old_path": "a/g",
     "new_path": "b/lat\udce9",
@@ -93,7 +94,7 @@ def test_every_field_of_a_change_is_in_the_digest_or_is_dress(field: str) -> Non
 
 @pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Hunk) if f.name != "line"])
 def test_every_field_of_a_hunk_is_in_the_digest(field: str) -> None:
-    value = (Line("+", b"a\n"),) if field == "lines" else 7
+    value: Any = (Line("+", b"a\n"),) if field == "lines" else 7
     one = dataclasses.replace(BASE, hunks=(HUNK,))
     other = dataclasses.replace(BASE, hunks=(dataclasses.replace(HUNK, **{field: value}),))
     assert canonical(Diff(changes=(one,))) != canonical(Diff(changes=(other,)))

@@ -73,11 +73,7 @@ def test_every_kind_of_git_section_becomes_one_change() -> None:
             kind=ChangeKind.MODIFY,
             old_path="a/naïve tpl.jinja",
             new_path="b/naïve tpl.jinja",
-            hunks=(
-                _hunk(
-                    (1, 1), (1, 1), ("-", b"a\x0cb\xe2\x80\xa8c\rd\n"), ("+", b"e\r\n")
-                ),
-            ),
+            hunks=(_hunk((1, 1), (1, 1), ("-", b"a\x0cb\xe2\x80\xa8c\rd\n"), ("+", b"e\r\n")),),
         ),
     )
 
@@ -145,9 +141,7 @@ def test_git_show_output_is_one_commit_for_each_header() -> None:
 
 
 def test_two_files_may_swap_their_names_in_one_commit() -> None:
-    section = (
-        b"diff --git a/%s b/%s\nsimilarity index 100%%\nrename from %s\nrename to %s\n"
-    )
+    section = b"diff --git a/%s b/%s\nsimilarity index 100%%\nrename from %s\nrename to %s\n"
     data = section % (b"x", b"y", b"x", b"y") + section % (b"y", b"x", b"y", b"x")
     assert [change.commit for change in parse(data, at="d").changes] == [0, 0]
 
@@ -242,7 +236,9 @@ EDIT = MARKS + b"@@ -1 +1 @@\n-a\n+b\n"
         pytest.param(
             EDIT + b"\n-c\n", "d:7: b'-c' after the end of a hunk", id="too small, after a blank"
         ),
-        pytest.param(EDIT + b"@@ nonsense\n", "d:6: not a hunk header: b'@@ nonsense'", id="header"),
+        pytest.param(
+            EDIT + b"@@ nonsense\n", "d:6: not a hunk header: b'@@ nonsense'", id="header"
+        ),
         pytest.param(
             MARKS + b"@@ -5 +5 @@\n-a\n+b\n@@ -5 +5 @@\n-a\n+b\n",
             "d:6: a hunk at -5 +5 overlaps the one before, which ends at -5 +5",
@@ -253,8 +249,11 @@ EDIT = MARKS + b"@@ -1 +1 @@\n-a\n+b\n"
             "d:6: a hunk at -2 +2 overlaps the one before, which ends at -5 +5",
             id="backwards",
         ),
-        pytest.param(MARKS + b"@@ -0 +1 @@\n-a\n+b\n", "d:3: a hunk with lines at line 0: "
-                     "b'@@ -0 +1 @@'", id="line 0"),
+        pytest.param(
+            MARKS + b"@@ -0 +1 @@\n-a\n+b\n",
+            "d:3: a hunk with lines at line 0: b'@@ -0 +1 @@'",
+            id="line 0",
+        ),
         pytest.param(
             MARKS + b"@@ -1 +1 @@\n a\n", "d:3: a hunk that changes nothing", id="only context"
         ),
@@ -366,11 +365,6 @@ EDIT = MARKS + b"@@ -1 +1 @@\n-a\n+b\n"
             EDIT + b"Only in new: g.py\n",
             "d:6: a difference without its content: 'Only in new: g.py'",
             id="diff -r without -N",
-        ),
-        pytest.param(
-            EDIT + b"diff -ruN old/empty.py new/empty.py\n",
-            "d:6: a difference without its content: 'diff -ruN old/empty.py new/empty.py'",
-            id="diff -ruN of an empty new file",
         ),
         pytest.param(
             EDIT + b"Binary files old/x.so and new/x.so differ\n",

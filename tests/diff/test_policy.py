@@ -29,9 +29,7 @@ IMAGE = Image({"vllm/a.py": b"a\n", "csrc/k.cu": b"a\n", "setup.py": b"a\n"})
         ("new\nline*", "new\nline.py", True),
     ],
 )
-def test_one_star_stays_in_a_component_and_two_cross(
-    glob: str, path: str, expected: bool
-) -> None:
+def test_one_star_stays_in_a_component_and_two_cross(glob: str, path: str, expected: bool) -> None:
     assert matches(glob, path) is expected
 
 
@@ -51,8 +49,7 @@ def test_native_sources_and_build_files_are_refused_even_where_they_exist(path: 
         apply(diff, HERE, read=image.read)
     assert (caught.value.verdict, caught.value.message, caught.value.hint) == (
         Verdict.REFUSED,
-        "d:7: native sources and build files have no effect on an installed package: "
-        f"'b/{path}'",
+        f"d:7: native sources and build files have no effect on an installed package: 'b/{path}'",
         "if the rest of the change works without a rebuild, ignore them with a glob",
     )
     applied = apply(diff, HERE, read=image.read, ignore=(path,))
@@ -118,7 +115,9 @@ def test_a_binary_file_is_refused_by_name_and_may_be_ignored() -> None:
         apply(diff, HERE, read=IMAGE.read)
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.REFUSED,
-        "d:1: 'docs/x.png' is a binary file without its content, "
-        "which a diff cannot bring into an image",
+        (
+            "d:1: 'docs/x.png' is a binary file without its content, "
+            "which a diff cannot bring into an image"
+        ),
     )
     assert apply(diff, HERE, read=IMAGE.read, ignore=("docs/**",)).ignored == ("docs/x.png",)

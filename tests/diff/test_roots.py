@@ -7,13 +7,15 @@ from builder.errors import PatchError, ProjectError
 from builder.verdict import Verdict
 from tests.diff.images import PACKAGES, Image, create, edit
 
-IMAGE = Image({
-    f"{PACKAGES}/vllm/__init__.py": b"",
-    f"{PACKAGES}/vllm/envs.py": b"a\n",
-    f"{PACKAGES}/vllm/config/__init__.py": b"",
-    f"{PACKAGES}/vllm/config/vllm.py": b"a\n",
-    f"{PACKAGES}/other/envs.py": b"a\n",
-})
+IMAGE = Image(
+    {
+        f"{PACKAGES}/vllm/__init__.py": b"",
+        f"{PACKAGES}/vllm/envs.py": b"a\n",
+        f"{PACKAGES}/vllm/config/__init__.py": b"",
+        f"{PACKAGES}/vllm/config/vllm.py": b"a\n",
+        f"{PACKAGES}/other/envs.py": b"a\n",
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +96,10 @@ def test_a_new_file_at_the_wrong_depth_is_refused_where_the_place_is_stated(path
         IMAGE.resolve(parse(create(path), at="d"), root=PACKAGES, strip=1)
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.REFUSED,
-        f"d: '{PACKAGES}/{path}' would be a new file outside of any package, "
-        f"under '/{PACKAGES}' with strip 1",
+        (
+            f"d: '{PACKAGES}/{path}' would be a new file outside of any package, "
+            f"under '/{PACKAGES}' with strip 1"
+        ),
     )
 
 
@@ -106,8 +110,10 @@ def test_a_missing_file_is_named_under_the_nearest_place() -> None:
     assert (caught.value.verdict, caught.value.path, caught.value.message) == (
         Verdict.FILE_MISSING,
         f"{PACKAGES}/vllm/gone.py",
-        f"d: no place fits: under '/{PACKAGES}' with strip 1 2 of 3 files are missing: "
-        f"'{PACKAGES}/vllm/gone.py', '{PACKAGES}/tests/t.py'",
+        (
+            f"d: no place fits: under '/{PACKAGES}' with strip 1 2 of 3 files are missing: "
+            f"'{PACKAGES}/vllm/gone.py', '{PACKAGES}/tests/t.py'"
+        ),
     )
 
 
@@ -116,8 +122,10 @@ def test_a_stated_place_is_verified() -> None:
         IMAGE.resolve(parse(edit("vllm/envs.py"), at="d"), root=PACKAGES, strip=2)
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.FILE_MISSING,
-        f"d: the stated place does not fit: under '/{PACKAGES}' with strip 2 1 of 1 files are "
-        f"missing: '{PACKAGES}/envs.py'",
+        (
+            f"d: the stated place does not fit: under '/{PACKAGES}' with strip 2 1 of 1 files are "
+            f"missing: '{PACKAGES}/envs.py'"
+        ),
     )
 
 
@@ -136,8 +144,10 @@ def test_two_places_that_fit_are_refused_with_both() -> None:
         IMAGE.resolve(parse(edit("envs.py"), at="d"), roots=roots)
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.REFUSED,
-        f"d: the diff fits at 2 places: '/{PACKAGES}/vllm' with strip 1, "
-        f"'/{PACKAGES}/other' with strip 1",
+        (
+            f"d: the diff fits at 2 places: '/{PACKAGES}/vllm' with strip 1, "
+            f"'/{PACKAGES}/other' with strip 1"
+        ),
     )
 
 
@@ -153,8 +163,10 @@ def test_native_sources_are_the_reason_that_is_given_before_missing_files() -> N
         IMAGE.resolve(diff)
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.REFUSED,
-        "d:13: native sources and build files have no effect on an installed package: "
-        "'b/csrc/k.cu'",
+        (
+            "d:13: native sources and build files have no effect on an installed package: "
+            "'b/csrc/k.cu'"
+        ),
     )
 
 
