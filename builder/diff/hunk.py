@@ -55,9 +55,7 @@ def _read_hunk(cursor: Cursor) -> Hunk:
     if (old_count and not old_start) or (new_count and not new_start):
         cursor.fail(f"a hunk with lines at line 0: {line!r}", line=number)
     lines = _read_lines(cursor, old=old_count, new=new_count, header=number)
-    if all(op == " " for op, _ in lines):
-        cursor.fail("a hunk that changes nothing", line=number)
-    return Hunk(
+    hunk = Hunk(
         old_start=old_start,
         old_count=old_count,
         new_start=new_start,
@@ -65,6 +63,9 @@ def _read_hunk(cursor: Cursor) -> Hunk:
         lines=lines,
         line=number,
     )
+    if hunk.old == hunk.new:
+        cursor.fail("a hunk that changes nothing", line=number)
+    return hunk
 
 
 def _read_lines(cursor: Cursor, *, old: int, new: int, header: int) -> tuple[Line, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from builder.diff.fit import Rules
-from builder.diff.model import ChangeKind, FileChange, Place
+from builder.diff.model import ChangeKind, FileChange, Hunk, Place
 from builder.diff.series import Read, Tree, image_paths, run, touched
 from builder.errors import PatchError
 from builder.verdict import Verdict
@@ -53,6 +53,8 @@ def diagnose(
 
 
 def _is_upstream(changes: _Changes, read: Read, *, place: Place, at: str, rules: Rules) -> bool:
+    if not all(_shows_its_place(hunk) for c in changes if c.edits for hunk in c.hunks):
+        return False
     tree = Tree(read)
     base = {path: tree.get(path) for path in touched(changes, place, at=at)}
     rules = replace(rules, strict=False)
@@ -66,6 +68,12 @@ def _is_upstream(changes: _Changes, read: Read, *, place: Place, at: str, rules:
     except PatchError:
         return False
     return all(again.get(path) == file for path, file in base.items())
+
+
+def _shows_its_place(hunk: Hunk) -> bool:
+    """Whether both sides of a hunk have lines. Without context, the reverse of a deletion inserts
+    anywhere, and the lines of an insertion may stand there for another reason."""
+    return hunk.has_context or (hunk.old_count > 0 and hunk.new_count > 0)
 
 
 def _run_reverse(changes: _Changes, tree: Tree, *, place: Place, at: str, rules: Rules) -> None:

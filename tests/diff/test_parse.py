@@ -258,6 +258,9 @@ EDIT = MARKS + b"@@ -1 +1 @@\n-a\n+b\n"
             MARKS + b"@@ -1 +1 @@\n a\n", "d:3: a hunk that changes nothing", id="only context"
         ),
         pytest.param(
+            MARKS + b"@@ -1 +1 @@\n-a\n+a\n", "d:3: a hunk that changes nothing", id="a for a"
+        ),
+        pytest.param(
             MARKS + b"@@ -1,2 +1 @@\n-a\n\\ No newline at end of file\n-b\n+c\n",
             "d:6: a line after the one without a newline at the end of the file",
             id="line after the last",

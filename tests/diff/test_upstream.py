@@ -73,6 +73,29 @@ def test_what_is_not_proved_keeps_its_own_verdict(
     assert _verdict(files, diff).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    "files, hunks, verdict",
+    [
+        pytest.param(
+            {"f": b"a\nother\nD\n"},
+            b"@@ -2 +1,0 @@\n-b\n@@ -4 +3 @@\n-d\n+D\n",
+            Verdict.DRIFT_ANCHOR,
+            id="deletion",
+        ),
+        pytest.param(
+            {"f": b"a\nb\nc\nD\n"},
+            b"@@ -1,0 +2 @@\n+b\n@@ -3 +4 @@\n-d\n+D\n",
+            Verdict.AMBIGUOUS_ANCHOR,
+            id="insertion",
+        ),
+    ],
+)
+def test_hunks_without_context_prove_nothing_by_lines_that_are_there_or_not(
+    files: dict[str, bytes], hunks: bytes, verdict: Verdict
+) -> None:
+    assert _verdict(files, b"--- a/f\n+++ b/f\n" + hunks).verdict == verdict
+
+
 def test_a_new_file_of_equal_bytes_and_another_mode_is_not_upstream() -> None:
     assert _verdict({"n": b"new\n"}, create("n"), mode=0o755).verdict == Verdict.REFUSED
 
