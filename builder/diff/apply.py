@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from builder.diff.fit import Rules
 from builder.diff.model import Diff, Place
@@ -59,6 +60,7 @@ def apply(
     """
     chosen = select(diff, strip=place.strip, ignore=ignore)
     rules = Rules(strict=strict, without_context=diff.without_context)
+    read = cache(read)
     tree = Tree(read)
     try:
         run(chosen.kept, tree, place=place, at=diff.at, rules=rules)

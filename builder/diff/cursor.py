@@ -4,25 +4,35 @@ from typing import NoReturn
 
 from builder.errors import ProjectError
 
+TRUNCATED = "the diff is truncated; fetch it again"
 _BYTES = 64 << 20
+_LINES = 1_000_000
+# Written by an editor or a shell that converts; the first line would pass for prose.
+_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class Cursor:
     r"""Walks lines that end at ``\n`` only. Line numbers count from 1 in the whole input.
 
-    ``cut`` says that the last line has no ``\n``: inside a hunk that is a truncated diff.
-
     Raises:
-        ProjectError: More bytes than any diff that a person can have read.
+        ProjectError: More than any person can have read, or a byte order mark.
     """
 
     def __init__(self, data: bytes, *, at: str) -> None:
         if len(data) > _BYTES:
             raise ProjectError(f"{at}: a diff of {len(data)} bytes, the limit is {_BYTES}")
+        if (count := data.count(b"\n")) > _LINES:
+            raise ProjectError(f"{at}: a diff of {count} lines, the limit is {_LINES}")
+        for mark, name in _MARKS.items():
+            if data.startswith(mark):
+                raise ProjectError(
+                    f"{at}: the diff starts with the byte order mark of {name}: it was converted",
+                    hint="fetch the diff again without conversion; it is compared byte for byte",
+                )
         self.at = at
         self.lines = data.split(b"\n")
-        self.cut = self.lines[-1] != b""
-        if not self.cut:
+        self._is_cut = self.lines[-1] != b""
+        if not self._is_cut:
             self.lines.pop()
         self.position = 0
         self.end = len(self.lines)
@@ -37,6 +47,11 @@ class Cursor:
         """The line after that; empty at the end."""
         after = self.position + 1
         return self.lines[after] if after < self.end else b""
+
+    @property
+    def is_cut(self) -> bool:
+        r"""Whether the line that comes next is the last one and has no ``\n``."""
+        return self._is_cut and self.number == len(self.lines)
 
     @property
     def number(self) -> int:

@@ -1,6 +1,6 @@
 """Reads the lines that name a file in a diff, and finds the names on which all of them agree."""
 
-from builder.diff.cursor import Cursor
+from builder.diff.cursor import TRUNCATED, Cursor
 from builder.diff.model import ChangeKind
 from builder.diff.names import NULL, hostile, pairs, prefix_length, text, unquote, whole
 
@@ -34,6 +34,8 @@ def read_fields(cursor: Cursor) -> Fields:
         if name in fields:
             cursor.fail(f"a second {name.decode().strip()!r} line in one section")
         _refuse_return(cursor, line)
+        if cursor.is_cut:
+            cursor.fail("the diff ends inside a header", hint=TRUNCATED)
         fields[name] = line[len(name) :]
         cursor.position += 1
     return fields

@@ -6,7 +6,7 @@ is too small silently loses the end of a hunk. Here the parser of sections refus
 
 import re
 
-from builder.diff.cursor import Cursor
+from builder.diff.cursor import TRUNCATED, Cursor
 from builder.diff.model import Hunk, Line
 
 _HEADER = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?: .*|\r)?")
@@ -55,9 +55,7 @@ def _read_hunk(cursor: Cursor) -> Hunk:
     if (old_count and not old_start) or (new_count and not new_start):
         cursor.fail(f"a hunk with lines at line 0: {line!r}", line=number)
     lines = _read_lines(cursor, old=old_count, new=new_count, header=number)
-    if all(op == " " for op, _ in lines):
-        cursor.fail("a hunk that changes nothing", line=number)
-    return Hunk(
+    hunk = Hunk(
         old_start=old_start,
         old_count=old_count,
         new_start=new_start,
@@ -65,6 +63,9 @@ def _read_hunk(cursor: Cursor) -> Hunk:
         lines=lines,
         line=number,
     )
+    if hunk.old == hunk.new:
+        cursor.fail("a hunk that changes nothing", line=number)
+    return hunk
 
 
 def _read_lines(cursor: Cursor, *, old: int, new: int, header: int) -> tuple[Line, ...]:
@@ -73,11 +74,11 @@ def _read_lines(cursor: Cursor, *, old: int, new: int, header: int) -> tuple[Lin
     closed: set[str] = set()
     while old or new:
         line = cursor.line
-        if line is None or (cursor.cut and cursor.number == len(cursor.lines)):
+        if line is None or cursor.is_cut:
             cursor.fail(
                 f"the diff ends inside a hunk, {old} old and {new} new lines are missing",
                 line=header,
-                hint="the diff is truncated; fetch it again",
+                hint=TRUNCATED,
             )
         op = _OPS.get(line[:1])
         if op is None:

@@ -12,6 +12,7 @@ from builder.diff.cursor import Cursor
 
 # mailsplit.c, is_from_line: "From", someone, a time of day and a year.
 _FROM_LINE = re.compile(rb"From \S+ .*\d\d?:\d\d:\d\d .*\d{4}")
+_LONGEST = 1000
 _FIELD = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:")
 _LONE_MAIL = (b"From: ", b"Subject: ", b"Date: ", b"Message-Id: ", b"Message-ID: ")
 _SECTION = (b"diff --git ", b"diff --cc ", b"diff --combined ", b"--- ", b"Index: ")
@@ -57,6 +58,7 @@ def _starts_mail(lines: list[bytes], n: int) -> bool:
     # The line below must be a header field: a message may quote a "From " line too.
     return (
         lines[n].startswith(b"From ")
+        and len(lines[n]) < _LONGEST
         and n + 1 < len(lines)
         and _FROM_LINE.match(lines[n]) is not None
         and _FIELD.match(lines[n + 1]) is not None

@@ -124,6 +124,11 @@ class FileChange:
         return self.kind in (ChangeKind.ADD, ChangeKind.RENAME, ChangeKind.COPY)
 
     @property
+    def edits(self) -> bool:
+        """Whether the hunks stand in a text that is there already."""
+        return self.kind not in (ChangeKind.ADD, ChangeKind.DELETE)
+
+    @property
     def removes(self) -> bool:
         """Whether nothing is left at the old path."""
         return self.kind in (ChangeKind.DELETE, ChangeKind.RENAME)
@@ -162,7 +167,7 @@ class Diff:
 
         Lack of context then says nothing about where a file begins or ends.
         """
-        edits = [c for c in self.changes if c.kind not in (ChangeKind.ADD, ChangeKind.DELETE)]
+        edits = [change for change in self.changes if change.edits]
         if any(hunk.has_context for change in edits for hunk in change.hunks):
             return False
         return any(

@@ -18,6 +18,7 @@ _QUOTED = re.compile(rb'"((?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*)"')
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]|[A-Za-z]:\Z")
 _LONGEST = 4096
+_MOST_BLANKS = 200
 
 
 def text(name: bytes) -> str:
@@ -52,6 +53,8 @@ def pairs(written: bytes) -> list[tuple[bytes, bytes]]:
             return []
         new = whole(found[1][1:])
         return [] if new is None else [(found[0], new)]
+    if written.count(b" ") > _MOST_BLANKS:
+        return []
     readings = []
     at = written.find(b" ")
     while at >= 0:

@@ -22,6 +22,11 @@ _FOREIGN = (
     (b"GIT binary patch", "a binary patch without a file header"),
     (b"***************", "a context diff"),
     (b"Property changes on: ", "a change of Subversion properties, which a diff cannot carry"),
+    (b"old mode 1", "a mode without a file header"),
+    (b"new mode 1", "a mode without a file header"),
+    (b"new file mode ", "a mode without a file header"),
+    (b"deleted file mode ", "a mode without a file header"),
+    (b"similarity index ", "a rename without a file header"),
 )
 _SIGNATURE = b"-- "
 
@@ -83,6 +88,8 @@ class _Reader:
             if line.startswith(b"commit ") and self.changes:
                 self._commit += 1
             cursor.position += 1
+        if part.is_mail and len(self.changes) == first:
+            cursor.fail("a mail without a diff after its '---' line", line=part.start)
         if size is not None:
             self._check_size(size, self.changes[first:])
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from builder.diff.model import ChangeKind, Diff, FileChange, Place, stripped
+from builder.diff.names import hostile
 from builder.diff.policy import Selection, refuse_build_only, select, sort_out
 from builder.errors import PatchError, ProjectError
-from builder.tree import normal, parents
+from builder.tree import parents
 from builder.verdict import Verdict
 
 _LISTED = 10
+_DEEPEST = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +68,16 @@ def resolve(
     """
     image = _Image(exists=exists, is_directory=is_directory)
     if root is not None:
-        root = normal(root, at=f"{diff.at}: root") if root.strip("/") else ""
+        root = root.strip("/")
+        if root and (fault := hostile(root)) is not None:
+            raise ProjectError(f"{diff.at}: a root that {fault}: {root!r}")
         if root and not is_directory(root):
             raise PatchError(
                 f"{diff.at}: root {root!r} is not a directory of the image",
                 verdict=Verdict.FILE_MISSING,
                 path=root,
             )
-    depth = max(path.count("/") for path in _all_paths(diff))
+    depth = min(_DEEPEST, max(path.count("/") for path in _all_paths(diff)))
     places = [
         Place(root=one, strip=level)
         for level in ([strip] if strip is not None else range(depth + 1))
@@ -81,13 +85,14 @@ def resolve(
     ]
     if not places:
         raise ProjectError(f"{diff.at}: no root to try")
-    trials = [_try(diff, place, image, ignore) for place in places]
+    sorted_out = {place.strip: sort_out(diff, strip=place.strip, ignore=ignore) for place in places}
+    trials = [_try(sorted_out[place.strip], place, image) for place in places]
     is_stated = root is not None and strip is not None
     fitting = [trial for trial in trials if trial.fits and (is_stated or trial.found)]
     if not fitting:
         fitting = [
             trial
-            for trial in (_try_reverse(diff, place, image, ignore) for place in places)
+            for trial in (_try_reverse(sorted_out[place.strip], place, image) for place in places)
             if trial is not None and trial.fits and (is_stated or trial.found)
         ]
     if not fitting:
@@ -103,9 +108,8 @@ def _all_paths(diff: Diff) -> list[str]:
     return [p for change in diff.changes for p in (change.old_path, change.new_path) if p]
 
 
-def _try(diff: Diff, place: Place, image: _Image, ignore: Sequence[str]) -> _Trial:
+def _try(selection: Selection, place: Place, image: _Image) -> _Trial:
     """Walk through the commits of the diff, remembering what each one creates and removes."""
-    selection = sort_out(diff, strip=place.strip, ignore=ignore)
     made: dict[str, bool] = {}
     missing: list[str] = []
     homeless: list[str] = []
@@ -141,16 +145,16 @@ def _try(diff: Diff, place: Place, image: _Image, ignore: Sequence[str]) -> _Tri
     )
 
 
-def _try_reverse(diff: Diff, place: Place, image: _Image, ignore: Sequence[str]) -> _Trial | None:
-    """The same for the diff that undoes this one; ``None`` where it would undo nothing."""
-    last = max(change.commit for change in diff.changes)
-    changes = tuple(
-        replace(_undo(change), commit=last - change.commit) for change in reversed(diff.changes)
+def _try_reverse(selection: Selection, place: Place, image: _Image) -> _Trial | None:
+    """The same for the diff that undoes this one; ``None`` where it proves no place."""
+    last = max((change.commit for change in selection.kept), default=0)
+    kept = tuple(
+        replace(_undo(change), commit=last - change.commit) for change in reversed(selection.kept)
     )
-    trial = _try(replace(diff, changes=changes), place, image, ignore)
+    trial = _try(replace(selection, kept=kept), place, image)
     gone = all(not image.exists(new) for old, new in trial.paths if new and new != old)
     # Files that are only created prove no place, whether they are there or not.
-    proves = any(change.kind is not ChangeKind.DELETE for change in trial.selection.kept)
+    proves = any(change.kind is not ChangeKind.DELETE for change in kept)
     return trial if proves and gone else None
 
 

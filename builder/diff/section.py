@@ -7,7 +7,7 @@ is refused, what cannot be applied to a package (binary files, links, submodules
 import re
 from typing import NoReturn
 
-from builder.diff.cursor import Cursor
+from builder.diff.cursor import TRUNCATED, Cursor
 from builder.diff.header import Fields, git_names, path_of, read_fields, read_marks
 from builder.diff.hunk import read_hunks
 from builder.diff.model import ChangeKind, FileChange, Hunk
@@ -149,7 +149,7 @@ def _kind(
         cursor.fail(
             "a section without any operation",
             line=start,
-            hint="the diff is truncated or was edited; fetch it again",
+            hint=TRUNCATED,
         )
     if fields[b"old mode "] == fields[b"new mode "]:
         cursor.fail(f"a mode change from and to {fields[b'new mode '].decode()!r}", line=start)

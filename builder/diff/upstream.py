@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from builder.diff.fit import Rules
-from builder.diff.model import ChangeKind, FileChange, Place
+from builder.diff.model import ChangeKind, FileChange, Hunk, Place
 from builder.diff.series import Read, Tree, image_paths, run, touched
 from builder.errors import PatchError
 from builder.verdict import Verdict
@@ -38,14 +38,14 @@ def diagnose(
             verdict=Verdict.ALREADY_UPSTREAM,
             hint="remove the step, or mark it `until: upstream`",
         ) from error
-    groups = _groups(changes, place, at=at)
-    there = [group for group in groups if is_there(group)]
-    rest = [group for group in groups if group not in there]
-    if there and all(_applies(g, read, place=place, at=at, rules=rules) for g in rest):
+    groups = [(group, is_there(group)) for group in _groups(changes, place, at=at)]
+    there = [change for group, found in groups if found for change in group]
+    rest = [change for group, found in groups if not found for change in group]
+    if there and _applies(rest, read, place=place, at=at, rules=rules):
         raise PatchError(
             f"{at}: the base has a part of this change: already upstream are "
-            f"{_names(touched([c for group in there for c in group], place, at=at))}; not yet "
-            f"{_names(touched([c for group in rest for c in group], place, at=at))}",
+            f"{_names(touched(there, place, at=at))}; not yet "
+            f"{_names(touched(rest, place, at=at))}",
             verdict=Verdict.REFUSED,
             hint="take a diff for this base",
         ) from error
@@ -53,6 +53,8 @@ def diagnose(
 
 
 def _is_upstream(changes: _Changes, read: Read, *, place: Place, at: str, rules: Rules) -> bool:
+    if not all(_shows_its_place(hunk) for c in changes if c.edits for hunk in c.hunks):
+        return False
     tree = Tree(read)
     base = {path: tree.get(path) for path in touched(changes, place, at=at)}
     rules = replace(rules, strict=False)
@@ -66,6 +68,12 @@ def _is_upstream(changes: _Changes, read: Read, *, place: Place, at: str, rules:
     except PatchError:
         return False
     return all(again.get(path) == file for path, file in base.items())
+
+
+def _shows_its_place(hunk: Hunk) -> bool:
+    """Whether both sides of a hunk have lines. Without context, the reverse of a deletion inserts
+    anywhere, and the lines of an insertion may stand there for another reason."""
+    return hunk.has_context or (hunk.old_count > 0 and hunk.new_count > 0)
 
 
 def _run_reverse(changes: _Changes, tree: Tree, *, place: Place, at: str, rules: Rules) -> None:
@@ -92,15 +100,21 @@ def _applies(changes: _Changes, read: Read, *, place: Place, at: str, rules: Rul
 
 def _groups(changes: _Changes, place: Place, *, at: str) -> list[list[FileChange]]:
     """The changes, apart as far as no file is shared between two groups, in order."""
-    groups: list[tuple[set[str], list[FileChange]]] = []
+    parent: dict[str, str] = {}
+
+    def head(path: str) -> str:
+        while parent.setdefault(path, path) != path:
+            parent[path] = path = parent[parent[path]]
+        return path
+
     for change in changes:
-        paths = touched([change], place, at=at)
-        joined = [group for group in groups if group[0] & paths]
-        groups = [group for group in groups if not group[0] & paths]
-        merged = [c for _, part in joined for c in part] + [change]
-        groups.append((paths.union(*(names for names, _ in joined)), merged))
-    order = {id(change): n for n, change in enumerate(changes)}
-    return [sorted(part, key=lambda c: order[id(c)]) for _, part in groups]
+        first, *others = touched([change], place, at=at)
+        for other in others:
+            parent[head(other)] = head(first)
+    groups: dict[str, list[FileChange]] = {}
+    for change in changes:
+        groups.setdefault(head(touched([change], place, at=at).pop()), []).append(change)
+    return list(groups.values())
 
 
 def _names(paths: set[str]) -> str:
