@@ -117,10 +117,7 @@ def _plain(source: _Source, at: str) -> Iterator[bytes]:
 
 def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
     """Members in a row (RFC 1952, 2.2), each with its checksum; zeros may pad the end."""
-    from isal import (
-        igzip_lib,
-        isal_zlib,
-    )  # here, because a build that streams nothing does not need it
+    from isal import igzip_lib  # here, because a build that streams nothing does not need it
 
     data = source.read()
     while data:
@@ -130,7 +127,7 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
                 raise IntegrityError(f"{at}: the gzip stream is truncated")
             try:
                 piece = member.decompress(data, CHUNK)
-            except igzip_lib.IsalError as error:
+            except igzip_lib.error as error:  # type: ignore[misc]  # isal's stub: an instance
                 raise IntegrityError(f"{at}: not a valid gzip stream: {error}") from error
             if piece:
                 yield piece

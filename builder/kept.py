@@ -51,7 +51,8 @@ def python_text(entry: Entry) -> bool:
     if "-packages/" not in path or not any(part in f"/{path}" for part in _PACKAGES):
         return False
     name = path.rpartition("/")[2]
-    return name.rpartition(".")[2] in _SUFFIXES or name in _NAMES
+    _, dot, suffix = name.rpartition(".")
+    return (dot == "." and suffix in _SUFFIXES) or name in _NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
