@@ -32,10 +32,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Names that sort before, between and behind a directory and what is in it.
-NAMES = st.sampled_from(["a", "b", "a-b", "a.b", "a0"])
+NAMES = st.sampled_from(["a", "a", "a", "b", "b", "a-b", "a.b", "a0"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 TARGETS = st.sampled_from(
-    ["a", "b", "../a", "/a", "/b/a", "../../../b", "a/b", ".", "..", "/", "missing/../a", "./b/"]
+    ["a", "b", "../a", "/a", "/b", "/a/b", "../../../b", "a/b", "..", "/", "missing/../a", "./b/"]
 )
 CONTENTS = st.sampled_from([b"", b"1", b"2", b"3"])
 
@@ -45,7 +45,7 @@ def layers(draw: st.DrawFn) -> tuple[Item, ...]:
     """One layer as a tool would write it: parents first, whiteouts first in each directory."""
     made: dict[str, Item] = {}
     files: list[str] = []
-    for path in draw(st.lists(PATHS, max_size=8, unique=True)):
+    for path in draw(st.lists(PATHS, min_size=2, max_size=10, unique=True)):
         above = parents(path)
         if path in made or any(p in made and made[p].kind is not Kind.DIRECTORY for p in above):
             continue
@@ -62,12 +62,12 @@ def layers(draw: st.DrawFn) -> tuple[Item, ...]:
             made[path] = file(path, draw(CONTENTS), mode=draw(st.sampled_from([0o644, 0o4755])))
             files.append(path)
     marks: list[Item] = []
-    for path in draw(st.lists(PATHS, max_size=3, unique=True)):
+    for path in draw(st.lists(PATHS, max_size=4, unique=True)):
         head, _, name = path.rpartition("/")
         if all(p in made and made[p].kind is Kind.DIRECTORY for p in parents(path)):
             marks.append(file(f"{head}/.wh.{name}" if head else f".wh.{name}"))
     for path, item in made.items():
-        if item.kind is Kind.DIRECTORY and draw(st.integers(0, 5)) == 0:
+        if item.kind is Kind.DIRECTORY and draw(st.integers(0, 3)) == 0:
             marks.append(file(f"{path}/.wh..wh..opq"))
     tail = [item for item in made.values() if item.kind is Kind.HARDLINK]
     head_items = [item for item in made.values() if item.kind is not Kind.HARDLINK]
@@ -172,11 +172,13 @@ def compare_with_kernel(view: MergedView, root: Path, paths: list[str]) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 @given(
-    st.lists(layers(), min_size=1, max_size=5),
-    st.lists(st.lists(NAMES, min_size=2, max_size=5).map("/".join), min_size=5, max_size=20),
+    st.lists(layers(), min_size=2, max_size=5),
+    st.lists(
+        st.lists(NAMES, min_size=2, max_size=5).map("/".join), min_size=20, max_size=40, unique=True
+    ),
 )
 def test_the_merged_view_is_what_umoci_unpacks_and_the_kernel_finds(
     stack: list[tuple[Item, ...]], paths: list[str]
