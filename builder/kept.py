@@ -7,9 +7,9 @@ there (both big-endian). It is bisected as it is, so it may be a memory map.
 import mmap
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError
@@ -25,6 +25,7 @@ CONTENT_LIMIT = 1 << 30
 
 _RECORD = struct.Struct(">32sQQ")
 _WHOLE = 4 << 20
+_LEVEL = 0  # isal's fastest: for files of 4 kB twice as fast as its level 1, and 10 % larger
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _SUFFIXES = frozenset(
     "py pyi jinja json txt md toml cfg yaml yml typed pth".split()  # noqa: SIM905
@@ -76,6 +77,11 @@ class KeptTable:
             )
         self.raw = raw
 
+    @classmethod
+    def build(cls, places: Mapping[Digest, tuple[int, int]]) -> Self:
+        """A table of contents that stand in some blob at these offsets, with these lengths."""
+        return cls(_records(places))
+
     def __len__(self) -> int:
         return self._count
 
@@ -104,42 +110,44 @@ class Pack:
     def __init__(self, out: BlobWriter) -> None:
         self._out = out
         self._size = 0
-        self._places: dict[bytes, tuple[int, int]] = {}
+        self._places: dict[Digest, tuple[int, int]] = {}
 
     def keep(self, pieces: Iterable[memoryview], *, size: int) -> Digest:
         """Append a content of ``size`` bytes, and return its digest."""
-        from isal import isal_zlib  # here, because reading a pack does not need it
+        from isal import isal_zlib  # noqa: PLC0415 - reading a pack does not need it
 
         if size <= _WHOLE:
             data = b"".join(pieces)
             digest = Digest.of(data)
-            if bytes.fromhex(digest.hex) not in self._places:
+            if digest not in self._places:
                 start = self._size
-                self._write(isal_zlib.compress(data, 1))
-                self._note(digest, start)
+                self._write(isal_zlib.compress(data, _LEVEL))
+                self._places[digest] = (start, self._size - start)
             return digest
         # Whether the pack has it already is known at the end only: rare, and harmless.
         start = self._size
         hasher = Hasher()
-        deflater = isal_zlib.compressobj(1)
+        deflater = isal_zlib.compressobj(_LEVEL)
         for piece in pieces:
             hasher.update(piece)
             self._write(deflater.compress(piece))
         self._write(deflater.flush())
-        self._note(hasher.digest(), start)
-        return hasher.digest()
+        digest = hasher.digest()
+        self._places[digest] = (start, self._size - start)
+        return digest
 
     def finish(self) -> Kept:
         """The table of what was kept. Committing the pack is left to its owner."""
-        records = sorted(_RECORD.pack(key, *place) for key, place in self._places.items())
-        return Kept(table=b"".join(records), size=self._size)
+        return Kept(table=_records(self._places), size=self._size)
 
     def _write(self, data: bytes) -> None:
         self._out.write(data)
         self._size += len(data)
 
-    def _note(self, digest: Digest, start: int) -> None:
-        self._places[bytes.fromhex(digest.hex)] = (start, self._size - start)
+
+def _records(places: Mapping[Digest, tuple[int, int]]) -> bytes:
+    packed = (_RECORD.pack(bytes.fromhex(key.hex), *place) for key, place in places.items())
+    return b"".join(sorted(packed))
 
 
 def unpack(data: bytes, digest: Digest) -> bytes:

@@ -89,6 +89,12 @@ def test_what_was_not_kept_is_not_found() -> None:
     assert KeptTable(b"").find(Digest.of(b"")) is None
 
 
+def test_a_table_can_be_built_from_places_in_another_blob() -> None:
+    places = {Digest.of(bytes([number])): (number, number + 1) for number in range(50)}
+    table = KeptTable.build(places)
+    assert {digest: table.find(digest) for digest in places} == places
+
+
 def test_a_table_of_another_length_is_refused() -> None:
     with pytest.raises(IntegrityError) as refused:
         KeptTable(bytes(50))

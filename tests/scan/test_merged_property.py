@@ -2,12 +2,9 @@
 follows the links of what was unpacked."""
 
 import ctypes
-import json
 import os
-import shutil
 import stat
 import struct
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -18,18 +15,15 @@ from hypothesis import strategies as st
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.merged import MergedView
-from builder.oci import OCI_CONFIG, OCI_LAYER_TAR, OCI_MANIFEST
 from builder.tree import Kind, parents
 from tests.scan.archives import Item, MemoryLayer, archive, directory, file, hardlink, symlink
+from tests.scan.umoci import NEEDS_UMOCI, umoci, write_layout
 
 _OPENAT2 = 437
 _RESOLVE_IN_ROOT = 0x10
 _ELOOP = 40
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("umoci") is None or os.geteuid() != 0,
-    reason="umoci and root are needed to unpack layers",
-)
+pytestmark = NEEDS_UMOCI
 
 # Names that sort before, between and behind a directory and what is in it.
 NAMES = st.sampled_from(["a", "a", "a", "b", "b", "a-b", "a.b", "a0"])
@@ -76,33 +70,6 @@ def layers(draw: st.DrawFn) -> tuple[Item, ...]:
 
 def _rest(items: list[Item]) -> list[Item]:
     return [item for item in items if item.kind is not Kind.DIRECTORY]
-
-
-def write_layout(place: Path, archives: list[bytes]) -> None:
-    """An OCI layout with one image, tagged ``t``."""
-    blobs = place / "blobs/sha256"
-    blobs.mkdir(parents=True)
-
-    def put(data: bytes, media_type: str) -> dict[str, object]:
-        digest = Digest.of(data)
-        (blobs / digest.hex).write_bytes(data)
-        return {"mediaType": media_type, "digest": str(digest), "size": len(data)}
-
-    config = {
-        "architecture": "amd64",
-        "os": "linux",
-        "rootfs": {"type": "layers", "diff_ids": [str(Digest.of(data)) for data in archives]},
-    }
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": OCI_MANIFEST,
-        "config": put(json.dumps(config).encode(), OCI_CONFIG),
-        "layers": [put(data, OCI_LAYER_TAR) for data in archives],
-    }
-    entry = put(json.dumps(manifest).encode(), OCI_MANIFEST)
-    entry["annotations"] = {"org.opencontainers.image.ref.name": "t"}
-    (place / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
-    (place / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [entry]}))
 
 
 def unpacked(root: Path) -> dict[str, object]:
@@ -188,8 +155,7 @@ def test_the_merged_view_is_what_umoci_unpacks_and_the_kernel_finds(
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
         write_layout(place / "image", archives)
-        command = ["umoci", "raw", "unpack", "--image", f"{place}/image:t", f"{place}/root"]
-        subprocess.run(command, check=True, capture_output=True)
+        umoci("raw", "unpack", "--image", f"{place}/image:t", f"{place}/root")
         assert merged(view) == unpacked(place / "root")
         compare_with_kernel(view, place / "root", paths)
     for number in range(1, len(archives)):
