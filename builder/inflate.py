@@ -4,11 +4,12 @@ The media type in a manifest is a claim (tools mislabel zstd as gzip); the magic
 :func:`check_media_type` compares the two.
 """
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, TypeAlias, cast
 
-from builder.errors import EnvironmentFault, IntegrityError
+from builder.errors import IntegrityError
 
 CHUNK = 1 << 20
 """The most bytes that are inflated at a time."""
@@ -22,7 +23,7 @@ RATIO_FREE = 256 << 20
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"  # RFC 8878, 3.1.2: behind a byte from 0x50 to 0x5f
-_WINDOW_LIMIT = 128 << 20
+_WINDOW_LOG = 27  # 128 MiB, as the zstd command allows without asking
 
 
 class Compression(StrEnum):
@@ -69,14 +70,13 @@ def inflate(chunks: Iterable[bytes], *, at: str, media_type: str | None = None) 
     Raises:
         IntegrityError: Broken or truncated compression, data after it, a bomb, another
             compression than ``media_type`` says.
-        EnvironmentFault: A zstd layer, and no zstandard here.
     """
     source = _Source(chunks)
     compression = Compression.detect(source.head())
     if media_type is not None:
         check_media_type(media_type, compression, at=at)
     inflated = 0
-    for piece in _INFLATERS[compression](source, at):
+    for piece in _pieces(source, compression, at=at):
         inflated += len(piece)
         if inflated > INFLATED_LIMIT:
             raise IntegrityError(f"{at}: inflates to more than {INFLATED_LIMIT} bytes")
@@ -111,25 +111,41 @@ class _Source:
         return chunk
 
 
-def _plain(source: _Source, at: str) -> Iterator[bytes]:  # noqa: ARG001 - as its siblings
-    return iter(source.read, b"")
+class _Decompressor(Protocol):
+    """What isal and compression.zstd have in common, after bz2's."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /, max_length: int = ...) -> bytes: ...
 
 
-def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
-    """Members in a row (RFC 1952, 2.2), each with its checksum; zeros may pad the end."""
-    from isal import igzip_lib  # noqa: PLC0415 - only a build that streams needs it
+def _pieces(source: _Source, compression: Compression, *, at: str) -> Iterator[bytes]:
+    pieces, refusal = _INFLATERS[compression](source)
+    try:
+        yield from pieces
+    except EOFError as error:
+        raise IntegrityError(f"{at}: the {compression} stream is truncated") from error
+    except refusal as error:
+        raise IntegrityError(f"{at}: not a valid {compression} stream: {error}") from error
 
+
+def _members(source: _Source, new: Callable[[], _Decompressor]) -> Iterator[bytes]:
+    """Compressed members in a row. Zeros may pad the end, as the gzip command allows.
+
+    Raises:
+        EOFError: The last one is truncated.
+    """
     data = source.read()
     while data:
-        member = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        member = new()
         while not member.eof:
             if member.needs_input and not data:
-                raise IntegrityError(f"{at}: the gzip stream is truncated")
-            try:
-                piece = member.decompress(data, CHUNK)
-            except igzip_lib.error as error:  # type: ignore[misc] # its stub says too little
-                raise IntegrityError(f"{at}: not a valid gzip stream: {error}") from error
-            if piece:
+                raise EOFError("truncated")
+            if piece := member.decompress(data, CHUNK):
                 yield piece
             data = source.read() if member.needs_input and not member.eof else b""
         data = member.unused_data
@@ -137,22 +153,37 @@ def _gunzip(source: _Source, at: str) -> Iterator[bytes]:
             pass
 
 
-def _unzstd(source: _Source, at: str) -> Iterator[bytes]:
-    """Frames in a row, skippable ones too (RFC 8878, 3.1)."""
-    try:
-        import zstandard  # noqa: PLC0415 - only a zstd layer needs it
-    except ImportError as error:
-        raise EnvironmentFault(
-            f"{at}: a zstd layer needs the Python package zstandard", hint="pip install zstandard"
-        ) from error
+# Each gives the pieces, and the error by which its library refuses what it reads.
+_Inflated: TypeAlias = tuple[Iterator[bytes], type[Exception]]
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_LIMIT)
-    reader = decompressor.stream_reader(cast("BinaryIO", source), read_across_frames=True)
-    try:
-        while piece := reader.read(CHUNK):
-            yield piece
-    except zstandard.ZstdError as error:
-        raise IntegrityError(f"{at}: not a valid zstd stream: {error}") from error
+
+def _plain(source: _Source) -> _Inflated:
+    return iter(source.read, b""), EOFError
+
+
+def _gunzip(source: _Source) -> _Inflated:
+    """Gzip members (RFC 1952, 2.2), each with its checksum."""
+    from isal import igzip_lib  # noqa: PLC0415 - only a build that streams needs it
+
+    pieces = _members(source, lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP))
+    return pieces, cast("type[Exception]", igzip_lib.error)  # the stub declares an instance
+
+
+def _unzstd(source: _Source) -> _Inflated:
+    """Zstandard frames, skippable ones too (RFC 8878, 3.1)."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415 - hardly any layer needs it
+
+        options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+        return _members(source, lambda: zstd.ZstdDecompressor(options=options)), zstd.ZstdError
+    else:  # noqa: RET505 - mypy takes what follows an if of versions for unreachable
+        import zstandard  # noqa: PLC0415 - as above
+
+        # This one ends quietly where a frame is truncated: the archive inside tells.
+        reader = zstandard.ZstdDecompressor(max_window_size=1 << _WINDOW_LOG).stream_reader(
+            cast("BinaryIO", source), read_across_frames=True
+        )
+        return iter(lambda: reader.read(CHUNK), b""), zstandard.ZstdError
 
 
 _INFLATERS = {Compression.NONE: _plain, Compression.GZIP: _gunzip, Compression.ZSTD: _unzstd}

@@ -25,6 +25,7 @@ CONTENT_LIMIT = 1 << 30
 
 _RECORD = struct.Struct(">32sQQ")
 _WHOLE = 4 << 20
+_LEVEL = 0  # isal's fastest: for files of 4 kB twice as fast as its level 1, and 10 % larger
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _SUFFIXES = frozenset(
     "py pyi jinja json txt md toml cfg yaml yml typed pth".split()  # noqa: SIM905
@@ -51,7 +52,8 @@ def python_text(entry: Entry) -> bool:
     if "-packages/" not in path or not any(part in f"/{path}" for part in _PACKAGES):
         return False
     name = path.rpartition("/")[2]
-    return name.rpartition(".")[2] in _SUFFIXES or name in _NAMES
+    _, dot, suffix = name.rpartition(".")
+    return (dot == "." and suffix in _SUFFIXES) or name in _NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ class KeptTable:
     @classmethod
     def build(cls, places: Mapping[Digest, tuple[int, int]]) -> Self:
         """A table of contents that stand in some blob at these offsets, with these lengths."""
-        return cls(_records({bytes.fromhex(key.hex): place for key, place in places.items()}))
+        return cls(_records(places))
 
     def __len__(self) -> int:
         return self._count
@@ -108,7 +110,7 @@ class Pack:
     def __init__(self, out: BlobWriter) -> None:
         self._out = out
         self._size = 0
-        self._places: dict[bytes, tuple[int, int]] = {}
+        self._places: dict[Digest, tuple[int, int]] = {}
 
     def keep(self, pieces: Iterable[memoryview], *, size: int) -> Digest:
         """Append a content of ``size`` bytes, and return its digest."""
@@ -117,21 +119,22 @@ class Pack:
         if size <= _WHOLE:
             data = b"".join(pieces)
             digest = Digest.of(data)
-            if bytes.fromhex(digest.hex) not in self._places:
+            if digest not in self._places:
                 start = self._size
-                self._write(isal_zlib.compress(data, 1))
-                self._note(digest, start)
+                self._write(isal_zlib.compress(data, _LEVEL))
+                self._places[digest] = (start, self._size - start)
             return digest
         # Whether the pack has it already is known at the end only: rare, and harmless.
         start = self._size
         hasher = Hasher()
-        deflater = isal_zlib.compressobj(1)
+        deflater = isal_zlib.compressobj(_LEVEL)
         for piece in pieces:
             hasher.update(piece)
             self._write(deflater.compress(piece))
         self._write(deflater.flush())
-        self._note(hasher.digest(), start)
-        return hasher.digest()
+        digest = hasher.digest()
+        self._places[digest] = (start, self._size - start)
+        return digest
 
     def finish(self) -> Kept:
         """The table of what was kept. Committing the pack is left to its owner."""
@@ -141,12 +144,10 @@ class Pack:
         self._out.write(data)
         self._size += len(data)
 
-    def _note(self, digest: Digest, start: int) -> None:
-        self._places[bytes.fromhex(digest.hex)] = (start, self._size - start)
 
-
-def _records(places: Mapping[bytes, tuple[int, int]]) -> bytes:
-    return b"".join(sorted(_RECORD.pack(key, *place) for key, place in places.items()))
+def _records(places: Mapping[Digest, tuple[int, int]]) -> bytes:
+    packed = (_RECORD.pack(bytes.fromhex(key.hex), *place) for key, place in places.items())
+    return b"".join(sorted(packed))
 
 
 def unpack(data: bytes, digest: Digest) -> bytes:
