@@ -5,7 +5,7 @@ The same change is published as ``a/vllm/envs.py``, as ``a/envs.py`` and as
 cannot miss. So a place is taken only when it is the only one that fits every file.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -57,7 +57,8 @@ def resolve(
 
     ``exists`` (a file) and ``is_directory`` are asked about image paths. ``roots`` are the
     directories to try where ``root`` is not stated. Two places that give every file the same path
-    count as one, and the shorter strip is taken. A diff that upstream has already fits too, so
+    count as one, and the shorter strip is taken; a place at which a glob of ``ignore`` matches
+    nothing does not count beside one where all do. A diff that upstream has already fits too, so
     that ``apply`` can say so.
 
     Raises:
@@ -68,15 +69,7 @@ def resolve(
     """
     image = _Image(exists=exists, is_directory=is_directory)
     if root is not None:
-        root = root.strip("/")
-        if root and (fault := hostile(root)) is not None:
-            raise ProjectError(f"{diff.at}: a root that {fault}: {root!r}")
-        if root and not is_directory(root):
-            raise PatchError(
-                f"{diff.at}: root {root!r} is not a directory of the image",
-                verdict=Verdict.FILE_MISSING,
-                path=root,
-            )
+        root = _stated(root, diff, image)
     depth = min(_DEEPEST, max(path.count("/") for path in _all_paths(diff)))
     places = [
         Place(root=one, strip=level)
@@ -88,13 +81,10 @@ def resolve(
     sorted_out = {place.strip: sort_out(diff, strip=place.strip, ignore=ignore) for place in places}
     trials = [_try(sorted_out[place.strip], place, image) for place in places]
     is_stated = root is not None and strip is not None
-    fitting = [trial for trial in trials if trial.fits and (is_stated or trial.found)]
-    if not fitting:
-        fitting = [
-            trial
-            for trial in (_try_reverse(sorted_out[place.strip], place, image) for place in places)
-            if trial is not None and trial.fits and (is_stated or trial.found)
-        ]
+    fitting = _fitting(trials, is_stated=is_stated) or _fitting(
+        (_try_reverse(sorted_out[place.strip], place, image) for place in places),
+        is_stated=is_stated,
+    )
     if not fitting:
         _refuse(diff, trials, ignore, is_stated=is_stated)
     if len({trial.paths for trial in fitting}) > 1:
@@ -102,6 +92,26 @@ def resolve(
     chosen = fitting[0].place
     select(diff, strip=chosen.strip, ignore=ignore)
     return chosen
+
+
+def _stated(root: str, diff: Diff, image: _Image) -> str:
+    """A root that the recipe or the lock states, verified to be a directory of the image."""
+    root = root.strip("/")
+    if root and (fault := hostile(root)) is not None:
+        raise ProjectError(f"{diff.at}: a root that {fault}: {root!r}")
+    if root and not image.is_directory(root):
+        raise PatchError(
+            f"{diff.at}: root {root!r} is not a directory of the image",
+            verdict=Verdict.FILE_MISSING,
+            path=root,
+        )
+    return root
+
+
+def _fitting(trials: Iterable[_Trial | None], *, is_stated: bool) -> list[_Trial]:
+    """The trials that fit; those without a dead glob alone, where there are any."""
+    fit = [item for item in trials if item is not None and item.fits and (is_stated or item.found)]
+    return [item for item in fit if not item.selection.dead] or fit
 
 
 def _all_paths(diff: Diff) -> list[str]:

@@ -1,5 +1,8 @@
 """Diffs as steps see them: where a diff belongs in the image, and what it changes there."""
 
+import logging
+from collections.abc import Callable, Iterator
+
 from builder import diff
 from builder.changes import Change, Inline, Put, Remove
 from builder.errors import PatchError
@@ -8,6 +11,8 @@ from builder.python_layout import PythonLayout
 from builder.steps.request import DiffRule
 from builder.tree import View
 from builder.verdict import Verdict
+
+_log = logging.getLogger(__name__)
 
 
 def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) -> Outcome:
@@ -18,16 +23,41 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
         PatchError: It does not apply.
     """
     parsed = diff.parse(data, at=rule.at)
+
+    def is_directory(path: str) -> bool:
+        entry = view.stat(path)
+        return entry is not None and entry.is_directory
+
     place = diff.resolve(
         parsed,
         exists=lambda path: view.stat(path) is not None,
-        is_directory=lambda path: (entry := view.stat(path)) is not None and entry.is_directory,
+        is_directory=is_directory,
         roots=(layout.packages, f"{layout.packages}/vllm", ""),
         root=None if rule.root is None else _root(rule.root, layout),
         strip=rule.strip,
         ignore=rule.ignore,
     )
 
+    if rule.root is None or rule.strip is None:
+        _log.warning(
+            "%s: found to apply at root '/%s' with strip %d; state both, so that it stays there",
+            rule.at,
+            place.root,
+            place.strip,
+        )
+
+    view.prefetch(diff.touched(parsed.changes, place, at=rule.at))
+    applied = diff.apply(
+        parsed, place, read=_reader(view, rule), ignore=rule.ignore, strict=rule.strict
+    )
+    return Outcome(
+        changes=tuple(_changes(applied)),
+        files=tuple(_outcome(file) for file in applied.files),
+        ignored=applied.ignored,
+    )
+
+
+def _reader(view: View, rule: DiffRule) -> Callable[[str], diff.SourceText | None]:
     def read(path: str) -> diff.SourceText | None:
         entry = view.stat(path)
         if entry is None:
@@ -40,27 +70,23 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
             )
         return diff.SourceText(mode=entry.mode, data=view.read(path))
 
-    view.prefetch(diff.touched(parsed.changes, place, at=rule.at))
-    applied = diff.apply(parsed, place, read=read, ignore=rule.ignore, strict=rule.strict)
-    changes: list[Change] = []
+    return read
+
+
+def _outcome(file: diff.AppliedFile) -> FileOutcome:
+    return FileOutcome(
+        path=file.path, verdict=file.verdict, pre=file.pre, post=file.post, offsets=file.offsets
+    )
+
+
+def _changes(applied: diff.Applied) -> Iterator[Change]:
     for file in applied.files:
         if file.previous_path is not None:
-            changes.append(Remove(path=file.previous_path))
+            yield Remove(path=file.previous_path)
         if file.data is None:
-            changes.append(Remove(path=file.path))
+            yield Remove(path=file.path)
         else:
-            changes.append(Put(path=file.path, content=Inline(file.data), mode=file.mode))
-    outcomes = tuple(
-        FileOutcome(
-            path=file.path,
-            verdict=file.verdict,
-            pre=file.pre,
-            post=file.post,
-            offsets=file.offsets,
-        )
-        for file in applied.files
-    )
-    return Outcome(changes=tuple(changes), files=outcomes, ignored=applied.ignored)
+            yield Put(path=file.path, content=Inline(file.data), mode=file.mode)
 
 
 def _root(root: str, layout: PythonLayout) -> str:

@@ -157,6 +157,12 @@ def test_ignored_files_take_no_part() -> None:
     assert place == Place(root=PACKAGES, strip=1)
 
 
+def test_a_place_at_which_a_glob_is_dead_does_not_count_beside_one_where_it_is_not() -> None:
+    """At strip 2, tests/test_a.py would be a new file of the package, and ``tests/**`` dead."""
+    data = edit("vllm/envs.py") + create("tests/test_envs.py")
+    assert IMAGE.resolve(parse(data, at="d"), ignore=("tests/**",)) == Place(root=PACKAGES, strip=1)
+
+
 def test_native_sources_are_the_reason_that_is_given_before_missing_files() -> None:
     diff = parse(edit("vllm/envs.py") + edit("tests/t.py") + edit("csrc/k.cu"), at="d")
     with pytest.raises(PatchError) as caught:
