@@ -1,3 +1,4 @@
+# budget: the documents of two specifications, which make sense side by side.
 """Descriptors, manifests, indexes: the OCI image and Docker schema 2 documents, as values.
 
 Foreign documents keep their exact bytes (``raw``): what we hash, push and sign is what we were

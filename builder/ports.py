@@ -117,8 +117,9 @@ class Registry(Protocol):
         """Try a cross-repository mount from ``source``; ``True`` only when the registry says that
         it happened (201). A refused mount leaves no upload open."""
 
-    def push_blob(self, target: Reference, descriptor: Descriptor, content: BinaryIO) -> None:
-        """Upload, in chunks where the blob is big. Idempotent: what is there is not sent again."""
+    def push_blob(self, target: Reference, descriptor: Descriptor, content: BinaryIO) -> bool:
+        """Upload, in chunks where the blob is big. Idempotent: what is there is not sent again.
+        Returns whether it was sent."""
 
     def push_manifest(self, target: Reference, manifest: Manifest | Index) -> None:
         """Put a manifest under ``target``'s tag, or under its digest where there is no tag."""

@@ -49,15 +49,14 @@ def publish(
     """
 
     def send(descriptor: Descriptor) -> str:
-        if registry.has_blob(target, descriptor):
-            return "present"
         if base is not None and descriptor in image.base_layers:
+            if registry.has_blob(target, descriptor):
+                return "present"
             return _send_base_layer(
                 descriptor, base, target, store=store, registry=registry, progress=progress
             )
         with store.open(descriptor.digest) as content:
-            registry.push_blob(target, descriptor, content)
-        return "uploaded"
+            return "uploaded" if registry.push_blob(target, descriptor, content) else "present"
 
     blobs = (*dict.fromkeys(image.manifest.layers), image.manifest.config)
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -88,11 +87,7 @@ def _send_base_layer(
     progress: Progress,
 ) -> str:
     source = base.reference
-    if (
-        source is not None
-        and source.registry == target.registry
-        and registry.mount(target, descriptor, source=source)
-    ):
+    if source is not None and registry.mount(target, descriptor, source=source):
         return "mounted"
     if store.has(descriptor.digest, size=descriptor.size):
         with store.open(descriptor.digest) as content:

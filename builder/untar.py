@@ -45,6 +45,7 @@ _KINDS = {
     b"5": Kind.DIRECTORY,
     b"6": Kind.FIFO,
 }
+_PLAIN = frozenset({Kind.FILE, Kind.DIRECTORY})  # most entries by far, and none has a target
 
 
 class Member:
@@ -180,11 +181,6 @@ class _Reader:
             if kind is not Kind.DIRECTORY:
                 self._refuse(f"the root itself is a {kind}, wanted a directory")
             return None
-        target = None
-        if kind is Kind.SYMLINK:
-            target = self._text(link, path)
-        elif kind is Kind.HARDLINK:
-            target = normal(self._text(link, path), at=f"{self._at}: link target of {path!r}")
         return Entry(
             path=path,
             kind=kind,
@@ -192,9 +188,16 @@ class _Reader:
             uid=uid,
             gid=gid,
             size=size,
-            target=target,
+            target=None if kind in _PLAIN else self._target(kind, link, path),
             xattrs=xattrs,
         )
+
+    def _target(self, kind: Kind, link: bytes, path: str) -> str | None:
+        if kind is Kind.SYMLINK:
+            return self._text(link, path)
+        if kind is Kind.HARDLINK:
+            return normal(self._text(link, path), at=f"{self._at}: link target of {path!r}")
+        return None
 
     def finish(self) -> None:
         """Check that nothing but zeros follows the end mark."""

@@ -125,19 +125,20 @@ class RegistryClient:
         return self._upload(reference, descriptor).exists(push=False)
 
     def mount(self, target: Reference, descriptor: Descriptor, *, source: Reference) -> bool:
-        """See the port. Between two registries there is nothing to ask."""
-        if target.registry != source.registry:
-            return False
+        """See the port. Between two servers there is nothing to ask; two names of one registry (see
+        ``HostConfiguration.location``) are one."""
         origin = self._configuration.origin(source.registry)
+        if self._configuration.origin(target.registry).host != origin.host:
+            return False
         return self._upload(target, descriptor).mount(origin.repository(source.repository))
 
-    def push_blob(self, target: Reference, descriptor: Descriptor, content: BinaryIO) -> None:
+    def push_blob(self, target: Reference, descriptor: Descriptor, content: BinaryIO) -> bool:
         """See the port. ``content`` is read from where it stands to its end.
 
         Raises:
             IntegrityError: ``content`` is not what ``descriptor`` says; the upload is cancelled.
         """
-        self._upload(target, descriptor).run(content, chunk_size=self._chunk_size)
+        return self._upload(target, descriptor).run(content, chunk_size=self._chunk_size)
 
     def push_manifest(self, target: Reference, manifest: Manifest | Index) -> None:
         """See the port. Its blobs must be there: registries refuse it otherwise.

@@ -88,8 +88,8 @@ class Upload:
             self._session(follow(response.url, location, what=self.what)).cancel()
         return False
 
-    def run(self, content: BinaryIO, *, chunk_size: int) -> None:
-        """Send the blob, unless the repository holds it.
+    def run(self, content: BinaryIO, *, chunk_size: int) -> bool:
+        """Send the blob, unless the repository holds it; returns whether it was sent.
 
         Raises:
             IntegrityError: ``content`` is not what the descriptor says, or the registry stored
@@ -97,7 +97,7 @@ class Upload:
         """
         if self.exists(push=True):
             _log.debug("%s is there already", self.what)
-            return
+            return False
         start = content.tell() if content.seekable() else None
         attempts = self.transport.configuration.attempts
         for attempt in range(1, attempts + 1):
@@ -106,15 +106,16 @@ class Upload:
                     self._send_whole(content)
                 else:
                     self._send_chunks(content, chunk_size=chunk_size)
-                return
+                return True
             except Interrupted as error:
                 if self.exists(push=True):  # it was the answer that got lost
-                    return
+                    return True
                 if attempt == attempts or start is None:
                     raise
                 _log.debug("starting over: %s", error.message)
             self.transport.pause(attempt)
             content.seek(start)
+        raise RuntimeError("the last attempt returns or raises")
 
     def _send_whole(self, content: BinaryIO) -> None:
         body = _take(content, self.descriptor.size)
