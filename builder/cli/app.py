@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from builder import __version__
-from builder.cli.settings import SHARED, Settings, shared_options
+from builder.cli.settings import shared_options
 from builder.errors import BuilderError, PatchError
 
 COMMANDS = {
@@ -110,16 +109,3 @@ def report(error: BuilderError, *, as_json: bool) -> None:
                 "findings": list(error.findings),
             }
         click.echo(json.dumps({"error": document}, indent=2))
-
-
-def configure_logging(settings: Settings) -> None:
-    """Send the package's own log to stderr, at the level that ``-q`` and ``-v`` ask for."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("builder: %(message)s"))
-    logger = logging.getLogger("builder")
-    logger.handlers[:] = [handler]
-    logger.setLevel(settings.log_level)
-    logger.propagate = False
-
-
-__all__ = ["COMMANDS", "SHARED", "app", "run"]

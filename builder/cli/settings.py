@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from builder.cli.log import configure_logging
 from builder.cli.unchanged import store_directory
 from builder.oci import Platform
 from builder.value import field, value
@@ -134,12 +135,10 @@ def command_with_settings(function: Callable[..., None]) -> Callable[..., None]:
 
     @click.pass_context
     def call(context: click.Context, /, *arguments: Any, **parameters: Any) -> None:
-        from builder.cli.app import configure_logging
-
         given: dict[str, Any] = dict(context.find_root().obj)
         given.setdefault("directory", Path())
         settings = Settings(**given, environment=dict(os.environ))
-        configure_logging(settings)
+        configure_logging(settings.log_level)
         context.invoke(function, settings, *arguments, **parameters)
 
     return update_wrapper(call, function)
