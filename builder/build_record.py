@@ -106,8 +106,7 @@ def _base_blobs(base: Mapping[str, Any], store: Store) -> Iterator[Digest]:
     yield manifest.config.digest
     for layer in manifest.layers:
         if (note := store.note(notes.LAYER, layer.digest.hex)) is not None:
-            known = canonical.decode(note, at=f"note layer/{layer.digest.hex}")
-            yield from (Digest.parse(item) for item in known["blobs"])
+            yield from notes.blobs_of(note)
 
 
 @value

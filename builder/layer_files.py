@@ -6,7 +6,7 @@ the text files of its Python packages, and the table that says where in the pack
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from builder import canonical, framing, notes
@@ -23,6 +23,8 @@ from builder.streams import counted
 from builder.tree import Entry
 
 _log = logging.getLogger(__name__)
+_INDEX_LIMIT = 1 << 30
+_FILE_LIMIT = 1 << 30
 
 
 class OwnLayer:
@@ -37,10 +39,14 @@ class OwnLayer:
     def index(self) -> FileIndex:
         return FileIndex(self._store.read(self._layer.index))
 
+    @cached_property
+    def _table(self) -> KeptTable:
+        return KeptTable(self._store.read(self._layer.table))
+
     def read(self, entry: Entry) -> bytes:
         """The verified content of a file of this layer."""
         digest = content_of(entry)
-        place = KeptTable(self._store.read(self._layer.table)).find(digest)
+        place = self._table.find(digest)
         if place is None:
             raise IntegrityError(f"layer {self._layer.digest}: no content {digest} in its table")
         start, length = place
@@ -79,6 +85,10 @@ class BaseLayer:
     def index(self) -> FileIndex:
         return FileIndex(self._store.read(self._note["index"], limit=_INDEX_LIMIT))
 
+    @cached_property
+    def _table(self) -> KeptTable:
+        return KeptTable(self._store.read(self._note["table"], limit=_INDEX_LIMIT))
+
     def read(self, entry: Entry) -> bytes:
         """The verified content of a file of this layer: from the pack, or, for a file that nobody
         thought of when the layer was streamed, from the layer once more."""
@@ -90,12 +100,11 @@ class BaseLayer:
         return self._store.read(digest, limit=_FILE_LIMIT)
 
     def _packed(self, digest: Digest) -> bytes | None:
-        note = self._note
-        place = KeptTable(self._store.read(note["table"], limit=_INDEX_LIMIT)).find(digest)
+        place = self._table.find(digest)
         if place is None:
             return None
         start, length = place
-        with self._store.open(note["pack"]) as pack:
+        with self._store.open(self._note["pack"]) as pack:
             pack.seek(start)
             return unpack(pack.read(length), digest)
 
@@ -107,7 +116,7 @@ class BaseLayer:
             return known
         with self._store.lock(f"layer-{key}"):
             # Another process may have been quicker while we waited.
-            return self._recall(key) or self._stream(key)
+            return self._recall(key) or self._stream()
 
     def _recall(self, key: str) -> dict[str, Digest] | None:
         raw = self._store.note(notes.LAYER, key)
@@ -124,7 +133,7 @@ class BaseLayer:
             )
         return note
 
-    def _stream(self, key: str) -> dict[str, Digest]:
+    def _stream(self) -> dict[str, Digest]:
         descriptor = self._descriptor
         wanted = frozenset(self._wanted)
         _log.info("reading base layer %s (%d bytes)", descriptor.digest, descriptor.size)
@@ -147,14 +156,15 @@ class BaseLayer:
                 "index": self._store.put(bytes(result.index.raw)),
                 "table": self._store.put(result.kept.table),
             }
-        record = {name: str(digest) for name, digest in note.items()}
-        blobs = sorted(record.values())
-        self._store.take_note(
-            notes.LAYER,
-            key,
-            canonical.encode(record | {"diff_id": str(self._diff_id), "blobs": blobs}),
-        )
+        self._remember(note, ())
         return note
+
+    def _remember(self, note: Mapping[str, Digest], kept: Iterable[Digest]) -> None:
+        """Note what is known of the layer; ``kept`` are contents that are blobs of their own."""
+        record: dict[str, object] = {name: str(digest) for name, digest in note.items()}
+        record["diff_id"] = str(self._diff_id)
+        record["blobs"] = sorted({str(digest) for digest in (*note.values(), *kept)})
+        self._store.take_note(notes.LAYER, self._descriptor.digest.hex, canonical.encode(record))
 
     def _stream_again(self, entry: Entry) -> None:
         digest = content_of(entry)
@@ -180,10 +190,10 @@ class BaseLayer:
         with self._store.open(packed) as stream:
             stream.seek(start)
             self._store.put(unpack(stream.read(length), digest))
-
-
-_INDEX_LIMIT = 1 << 30
-_FILE_LIMIT = 1 << 30
+        with self._store.lock(f"layer-{self._descriptor.digest.hex}"):
+            raw = self._store.note(notes.LAYER, self._descriptor.digest.hex)
+            known = () if raw is None else notes.blobs_of(raw)
+            self._remember(self._note, (*known, digest))
 
 
 def content_of(entry: Entry) -> Digest:

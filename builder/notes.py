@@ -1,5 +1,7 @@
 """The kinds of memo that the store holds for us, and what their keys are."""
 
+from builder.digest import Digest
+
 DERIVATION = "derivation"
 """A derivation's id (hex) to its output."""
 
@@ -17,3 +19,11 @@ ANSWER = "answer"
 
 DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
+
+
+def blobs_of(note: bytes) -> tuple[Digest, ...]:
+    """The blobs that a memo names under the key ``blobs``, as all of ours do that name any."""
+    from builder import canonical  # noqa: PLC0415 - the names above are wanted where JSON is not
+
+    value = canonical.decode(note, at="note")
+    return tuple(Digest.parse(item) for item in value["blobs"])
