@@ -216,6 +216,11 @@ def serve(registry: StandIn, made: MadeImage, *, repository: str = "base", tag: 
     registry.add_manifest(repository, manifest.raw, media_type=manifest.family.manifest, tag=tag)
 
 
+def serve_index(registry: StandIn, index: Index, *, repository: str = "base") -> None:
+    """Put an index, and nothing that it names, into a stand-in."""
+    registry.add_manifest(repository, index.raw, media_type=OCI_INDEX, tag="t")
+
+
 def push(made: MadeImage, reference: str) -> None:
     """Put an image into a real registry on loopback."""
     target = Reference.parse(reference)
@@ -239,7 +244,8 @@ def write_layout(directory: Path, *documents: MadeImage | Index) -> Path:
             for digest, data in document.blobs.items():
                 (blobs / digest.hex).write_bytes(data)
         (blobs / manifest.digest.hex).write_bytes(manifest.raw)
-        entries.append(manifest.descriptor.record())
+        media_type = OCI_INDEX if isinstance(document, Index) else document.manifest.family.manifest
+        entries.append(_descriptor(media_type, manifest.raw))
     (directory / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     (directory / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": entries}))
     return directory

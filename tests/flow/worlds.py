@@ -20,7 +20,7 @@ from builder.digest import Digest
 from builder.oci import Platform
 from builder.pipeline import World
 from builder.project import Project
-from tests.flow.images import PACKAGES, MadeImage, Tree, image
+from tests.flow.images import PACKAGES, MadeImage, Node, image
 
 AMD64 = Platform("linux", "amd64")
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 CONFIG = b"SIZE = 128\n"
 MODULE = b"def answer():\n    return 41\n"
-BASE: Tree = {
+BASE: dict[str, Node] = {
     f"{PACKAGES}/vllm/__init__.py": b"",
     f"{PACKAGES}/vllm/config.py": CONFIG,
     f"{PACKAGES}/vllm/sub/__init__.py": b"",
