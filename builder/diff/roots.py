@@ -16,6 +16,8 @@ from builder.tree import normal, parents
 from builder.verdict import Verdict
 
 _LISTED = 10
+_SIDES = frozenset((side,) for side in "abciow")
+"""What git puts before the two names of a file (diff.mnemonicPrefix included)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ def resolve(
     depth = max(path.count("/") for path in _all_paths(diff))
     places = [
         Place(root=one, strip=level)
-        for level in ([strip] if strip is not None else range(depth + 1))
+        for level in ([strip] if strip is not None else _levels(diff, depth, ignore))
         for one in ([root] if root is not None else dict.fromkeys(r.strip("/") for r in roots))
     ]
     if not places:
@@ -97,6 +99,21 @@ def resolve(
     chosen = fitting[0].place
     select(diff, strip=chosen.strip, ignore=ignore)
     return chosen
+
+
+def _levels(diff: Diff, depth: int, ignore: Sequence[str]) -> list[int]:
+    """The strip levels that cut one directory off all files, not ``vllm`` off one and ``tests`` off
+    another: that would put a test into the package, where a new file cannot miss."""
+    return [level for level in range(depth + 1) if _cuts_alike(diff, level, ignore)]
+
+
+def _cuts_alike(diff: Diff, level: int, ignore: Sequence[str]) -> bool:
+    cut: set[tuple[str, ...]] = set()
+    for change in sort_out(diff, strip=level, ignore=ignore).kept:
+        for path in (change.old_path, change.new_path):
+            parts = () if path is None else tuple(path.split("/")[:level])
+            cut.add(parts[1:] if parts[:1] in _SIDES else parts)
+    return len(cut - {()}) <= 1
 
 
 def _all_paths(diff: Diff) -> list[str]:
