@@ -8,7 +8,7 @@ from builder.changes import Change, Inline, Put, Remove
 from builder.errors import PatchError
 from builder.outcome import FileOutcome, Outcome
 from builder.python_layout import PythonLayout
-from builder.tree import View
+from builder.tree import Kind, View
 from builder.verdict import Verdict
 
 
@@ -53,7 +53,7 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
 
     def read(path: str) -> diff.SourceText | None:
         entry = view.stat(path)
-        if entry is None:
+        if entry is None or _is_directory(path, view):
             return None
         if not entry.is_file:
             raise PatchError(
@@ -84,6 +84,14 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
         for file in applied.files
     )
     return Outcome(changes=tuple(changes), files=outcomes, ignored=applied.ignored)
+
+
+def _is_directory(path: str, view: View) -> bool:
+    """Whether files may lie below ``path``: a directory, or a link to one."""
+    entry = view.stat(path)
+    if entry is not None and entry.kind is Kind.SYMLINK:
+        return bool(view.children(path))
+    return entry is not None and entry.is_directory
 
 
 def _root(root: str, layout: PythonLayout) -> str:
