@@ -107,8 +107,8 @@ def test_a_file_that_nobody_thought_of_costs_one_more_read_of_its_layer_and_is_t
     assert fetched(registry, base) == [0]
     assert log.streamed() == [
         (
-            f"{Digest.of(base.layers[0])} again for 'opt/notes.txt', which is no text file of a Python"
-            " package"
+            f"{Digest.of(base.layers[0])} again for 'opt/notes.txt', which is no text file of a"
+            " Python package"
         )
     ]
     tiny.edit("late", "/opt/notes.txt", "old", "newer")

@@ -198,8 +198,8 @@ def test_a_platform_that_the_index_lacks_is_refused(edited: Tiny, registry: Stan
     assert (done.status, done.first) == (
         4,
         (
-            f"builder: error: lockfiles/vllm.yaml:4: vllm.base: index {index.digest}: 0 manifests for"
-            " platform 'linux/arm64', wanted one; the index has: linux/amd64, unknown/unknown"
+            f"builder: error: lockfiles/vllm.yaml:4: vllm.base: index {index.digest}: 0 manifests"
+            " for platform 'linux/arm64', wanted one; the index has: linux/amd64, unknown/unknown"
         ),
     )
     assert edited.references() == {}
