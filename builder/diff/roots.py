@@ -16,8 +16,6 @@ from builder.tree import normal, parents
 from builder.verdict import Verdict
 
 _LISTED = 10
-_SIDES = frozenset((side,) for side in "abciow")
-"""What git puts before the two names of a file (diff.mnemonicPrefix included)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,21 +99,6 @@ def resolve(
     return chosen
 
 
-def _levels(diff: Diff, depth: int, ignore: Sequence[str]) -> list[int]:
-    """The strip levels that cut one directory off all files, not ``vllm`` off one and ``tests`` off
-    another: that would put a test into the package, where a new file cannot miss."""
-    return [level for level in range(depth + 1) if _cuts_alike(diff, level, ignore)]
-
-
-def _cuts_alike(diff: Diff, level: int, ignore: Sequence[str]) -> bool:
-    cut: set[tuple[str, ...]] = set()
-    for change in sort_out(diff, strip=level, ignore=ignore).kept:
-        for path in (change.old_path, change.new_path):
-            parts = () if path is None else tuple(path.split("/")[:level])
-            cut.add(parts[1:] if parts[:1] in _SIDES else parts)
-    return len(cut - {()}) <= 1
-
-
 def _all_paths(diff: Diff) -> list[str]:
     return [p for change in diff.changes for p in (change.old_path, change.new_path) if p]
 
@@ -169,6 +152,22 @@ def _try_reverse(diff: Diff, place: Place, image: _Image, ignore: Sequence[str])
     # Files that are only created prove no place, whether they are there or not.
     proves = any(change.kind is not ChangeKind.DELETE for change in trial.selection.kept)
     return trial if proves and gone else None
+
+
+def _levels(diff: Diff, depth: int, ignore: Sequence[str]) -> list[int]:
+    """The strip levels that cut one directory off all files, not ``vllm`` off one and ``tests`` off
+    another: that would put a test into the package, where a new file cannot miss."""
+    return [level for level in range(depth + 1) if _cuts_alike(diff, level, ignore)]
+
+
+def _cuts_alike(diff: Diff, level: int, ignore: Sequence[str]) -> bool:
+    sides = {(side,) for side in "abciow"}  # what git puts before a name, mnemonicPrefix included
+    cut: set[tuple[str, ...]] = set()
+    for change in sort_out(diff, strip=level, ignore=ignore).kept:
+        for path in (change.old_path, change.new_path):
+            parts = () if path is None else tuple(path.split("/")[:level])
+            cut.add(parts[1:] if parts[:1] in sides else parts)
+    return len(cut - {()}) <= 1
 
 
 def _undo(change: FileChange) -> FileChange:

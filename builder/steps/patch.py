@@ -8,7 +8,7 @@ from builder.changes import Change, Inline, Put, Remove
 from builder.errors import PatchError
 from builder.outcome import FileOutcome, Outcome
 from builder.python_layout import PythonLayout
-from builder.tree import Kind, View
+from builder.tree import View
 from builder.verdict import Verdict
 
 
@@ -89,7 +89,7 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
 def _is_directory(path: str, view: View) -> bool:
     """Whether files may lie below ``path``: a directory, or a link to one."""
     entry = view.stat(path)
-    if entry is not None and entry.kind is Kind.SYMLINK:
+    if entry is not None and entry.target is not None:  # a link
         return bool(view.children(path))
     return entry is not None and entry.is_directory
 
