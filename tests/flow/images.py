@@ -2,16 +2,16 @@
 layouts."""
 
 import gzip
+import importlib
 import io
 import json
+import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-
-import zstandard
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
@@ -181,7 +181,9 @@ def _packed(data: bytes, packing: Packing) -> bytes:
         case "gzip":
             return gzip.compress(data, mtime=0)
         case "zstd":
-            return zstandard.ZstdCompressor().compress(data)
+            # Python 3.14 has its own.
+            name = "compression.zstd" if sys.version_info >= (3, 14) else "zstandard"
+            return bytes(importlib.import_module(name).compress(data))
         case "tar":
             return data
 

@@ -186,10 +186,9 @@ def test_a_push_that_fails_leaves_the_tag_as_it_was(
     assert (tiny.references(), tiny.snapshot()) == kept
 
 
-def test_a_registry_that_loses_what_it_was_sent_is_noticed(
+def test_a_base_layer_that_its_origin_garbled_is_not_passed_on(
     tiny: Tiny, registry: StandIn, base: MadeImage
 ) -> None:
-    """A base layer of the origin with other bytes than its name says is not passed on."""
     with stand_in() as other:
         settings = {REGISTRY: {"location": registry.host}, "other.test": {"location": other.host}}
         tiny.document("builder.yaml", {"version": 1, "registries": settings})
