@@ -4,19 +4,21 @@ Nothing of a layer is read here. Index, manifest and config are small and are ke
 digest, so that they are fetched once.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.ports import Registry, Store
 from builder.reference import Reference
 from builder.value import field, value
 
+_log = logging.getLogger(__name__)
 _CONFIG_LIMIT = 16 << 20
 
 
@@ -75,18 +77,14 @@ def obtain_pinned(
     origin = RegistryOrigin(registry, pin.follows)
     known = pin.platform(platform)
     manifest_digest = None if known is None else known.manifest
-    if pin.index is not None and (manifest_digest is None or store.has(pin.index)):
-        index = _document(pin.index, origin, store)
-        if isinstance(index, Index):
-            member = index.select(platform, at=f"{pin.at}: index {pin.index}").digest
-        else:
-            member = index.digest
-        if manifest_digest not in (None, member):
+    if pin.index is not None:
+        member = _member(pin, platform, origin, store)
+        if manifest_digest is not None and member not in (None, manifest_digest):
             raise IntegrityError(
                 f"{pin.at}: the lock pins manifest {manifest_digest} for {platform}, the pinned"
                 f" index has {member}"
             )
-        manifest_digest = member
+        manifest_digest = manifest_digest or member
     if manifest_digest is None:
         have = ", ".join(str(item) for item, _ in pin.platforms)
         raise ProjectError(
@@ -97,6 +95,24 @@ def obtain_pinned(
     if known is not None:
         _compare(base, known.config, known.layers, at=pin.at)
     return replace(base, reference=pin.follows, index=pin.index)
+
+
+def _member(
+    pin: ImagePin, platform: Platform, origin: RegistryOrigin, store: Store
+) -> Digest | None:
+    """What the pinned index has for a platform; ``None`` where upstream has deleted the index and
+    the lock can do without it."""
+    assert pin.index is not None
+    try:
+        index = _document(pin.index, origin, store)
+    except GoneError as error:
+        if pin.platform(platform) is None:
+            raise
+        _log.warning("%s: the pinned index is gone (%s), going by the manifest", pin.at, error)
+        return None
+    if isinstance(index, Index):
+        return index.select(platform, at=f"{pin.at}: index {pin.index}").digest
+    return index.digest
 
 
 def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, at: str) -> Base:

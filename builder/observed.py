@@ -22,8 +22,12 @@ class Observed:
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """What was asked so far, each question once, sorted."""
-        return tuple((*key, self._reads[key]) for key in sorted(self._reads))
+        """What was asked so far, each question once, in the order of asking.
+
+        The order matters to :func:`answers_alike`: a step asks its next question because of the
+        answers before it, and may not be asked that question of a tree that gave others.
+        """
+        return tuple((*key, answer) for key, answer in self._reads.items())
 
     def stat(self, path: str) -> Entry | None:
         entry = self._view.stat(path)
@@ -56,7 +60,11 @@ class Observed:
 
 
 def answers_alike(view: View, reads: Sequence[Read]) -> bool:
-    """Whether ``view`` answers every recorded question as it was answered then."""
+    """Whether ``view`` answers every recorded question as it was answered then.
+
+    Asks in the recorded order and stops at the first other answer. What a question raises is
+    therefore what the step itself would have met.
+    """
     return all(_ask(view, operation, path) == answer for operation, path, answer in reads)
 
 

@@ -73,7 +73,7 @@ def resolve(
     depth = min(_DEEPEST, max(path.count("/") for path in _all_paths(diff)))
     places = [
         Place(root=one, strip=level)
-        for level in ([strip] if strip is not None else range(depth + 1))
+        for level in ([strip] if strip is not None else _levels(diff, depth, ignore))
         for one in ([root] if root is not None else dict.fromkeys(r.strip("/") for r in roots))
     ]
     if not places:
@@ -166,6 +166,22 @@ def _try_reverse(selection: Selection, place: Place, image: _Image) -> _Trial | 
     # Files that are only created prove no place, whether they are there or not.
     proves = any(change.kind is not ChangeKind.DELETE for change in kept)
     return trial if proves and gone else None
+
+
+def _levels(diff: Diff, depth: int, ignore: Sequence[str]) -> list[int]:
+    """The strip levels that cut one directory off all files, not ``vllm`` off one and ``tests`` off
+    another: that would put a test into the package, where a new file cannot miss."""
+    return [level for level in range(depth + 1) if _cuts_alike(diff, level, ignore)]
+
+
+def _cuts_alike(diff: Diff, level: int, ignore: Sequence[str]) -> bool:
+    sides = {(side,) for side in "abciow"}  # what git puts before a name, mnemonicPrefix included
+    cut: set[tuple[str, ...]] = set()
+    for change in sort_out(diff, strip=level, ignore=ignore).kept:
+        for path in (change.old_path, change.new_path):
+            parts = () if path is None else tuple(path.split("/")[:level])
+            cut.add(parts[1:] if parts[:1] in sides else parts)
+    return len(cut - {()}) <= 1
 
 
 def _undo(change: FileChange) -> FileChange:

@@ -60,7 +60,7 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
 def _reader(view: View, rule: DiffRule) -> Callable[[str], diff.SourceText | None]:
     def read(path: str) -> diff.SourceText | None:
         entry = view.stat(path)
-        if entry is None:
+        if entry is None or _is_directory(path, view):
             return None
         if not entry.is_file:
             raise PatchError(
@@ -87,6 +87,14 @@ def _changes(applied: diff.Applied) -> Iterator[Change]:
             yield Remove(path=file.path)
         else:
             yield Put(path=file.path, content=Inline(file.data), mode=file.mode)
+
+
+def _is_directory(path: str, view: View) -> bool:
+    """Whether files may lie below ``path``: a directory, or a link to one."""
+    entry = view.stat(path)
+    if entry is not None and entry.target is not None:  # a link
+        return bool(view.children(path))
+    return entry is not None and entry.is_directory
 
 
 def _root(root: str, layout: PythonLayout) -> str:
