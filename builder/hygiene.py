@@ -49,9 +49,13 @@ def stale_bytecode(
         if not stem:
             continue
         for cache in (_beneath(directory, "__pycache__"), *_prefixed(directory, prefixes)):
-            found.update(file for file, name in _children(cache, view) if _is_cached(name, stem))
+            # Any tag: another interpreter's, an optimised one's (".opt-1"), pytest's. The file of a
+            # neighbour "m.x.py" matches, too; losing it costs one compilation.
+            compiled = _children(cache, view, prefix=f"{stem}.")
+            found.update(file for file, name in compiled if name.endswith(_CACHED))
         legacy = (f"{stem}.pyc", f"{stem}.pyo")
-        found.update(file for file, name in _children(directory, view) if name in legacy)
+        beside = _children(directory, view, prefix=f"{stem}.")
+        found.update(file for file, name in beside if name in legacy)
     return tuple(sorted(file for file in found - own if _is_removable(file, view)))
 
 
@@ -87,10 +91,10 @@ def _shadows(path: str, view: View) -> Iterator[str]:
     if not stem:
         return
     if stem != "__init__":
-        for found, name in _children(_beneath(directory, stem), view):
+        for found, name in _children(_beneath(directory, stem), view, prefix="__init__."):
             if name in ("__init__.py", "__init__.pyc") or _is_extension(name, "__init__"):
                 yield found
-    for found, name in _children(directory, view):
+    for found, name in _children(directory, view, prefix=f"{stem}."):
         if _is_extension(name, stem):
             yield found
 
@@ -99,12 +103,6 @@ def _module(path: str) -> tuple[str, str]:
     """The directory and the name of a source file; no name where it is not one."""
     directory, name = posixpath.split(path)
     return directory, name.removesuffix(".py") if name.endswith(".py") else ""
-
-
-def _is_cached(name: str, stem: str) -> bool:
-    # Any tag: another interpreter's, an optimised one's (".opt-1"), pytest's ("-pytest-8.0.0").
-    # The file of a neighbour "m.x.py" matches, too; losing it costs one compilation.
-    return name.startswith(f"{stem}.") and name.endswith(_CACHED)
 
 
 def _is_extension(name: str, stem: str) -> bool:
@@ -127,10 +125,11 @@ def _beneath(directory: str, name: str) -> str:
     return posixpath.join(directory, name) if name else directory
 
 
-def _children(directory: str, view: View) -> Iterator[tuple[str, str]]:
-    """The resolved path and the name of everything in a directory, which may be a link to one."""
+def _children(directory: str, view: View, *, prefix: str) -> Iterator[tuple[str, str]]:
+    """The resolved path and the name of what starts with ``prefix`` in a directory, which may be a
+    link to one. No more is asked for, so that a new neighbour upstream does not matter."""
     real = posixpath.dirname(view.resolve(_beneath(directory, "_")))
-    for name in view.children(real):
+    for name in view.children(real, prefix=prefix):
         yield _beneath(real, name), name
 
 

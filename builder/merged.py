@@ -104,9 +104,10 @@ class MergedView:
             return None if found is None else found.entry
         return replace(found.entry, path=path)
 
-    def children(self, path: str) -> tuple[str, ...]:
-        """The sorted names in the directory at ``path`` (``""`` is the root), or in the one that
-        a link there leads to; empty where there is no directory. Raises as :meth:`stat`."""
+    def children(self, path: str, *, prefix: str = "") -> tuple[str, ...]:
+        """The sorted names with ``prefix`` in the directory at ``path`` (``""`` is the root), or
+        in the one that a link there leads to; empty where there is no directory. Raises as
+        :meth:`stat`."""
         place = self._walk(path)
         names: set[str] = set()
         gone: set[str] = set()
@@ -117,7 +118,7 @@ class MergedView:
                 names.update(set(view._index.children(place.real)) - gone)
                 gone.update(view._index.whiteouts(place.real))
             view = None if state.hides else view._below
-        return tuple(sorted(names))
+        return tuple(sorted(name for name in names if name.startswith(prefix)))
 
     def read(self, path: str) -> bytes:
         """The verified content of the regular file at ``path``.

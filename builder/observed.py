@@ -34,9 +34,9 @@ class Observed:
         self._reads["stat", path] = _stat(entry)
         return entry
 
-    def children(self, path: str) -> tuple[str, ...]:
-        names = self._view.children(path)
-        self._reads["children", path] = _children(names)
+    def children(self, path: str, *, prefix: str = "") -> tuple[str, ...]:
+        names = self._view.children(path, prefix=prefix)
+        self._reads["children", f"{path}/{prefix}"] = _children(names)
         return names
 
     def read(self, path: str) -> bytes:
@@ -73,7 +73,8 @@ def _ask(view: View, operation: str, path: str) -> object:
         case "stat":
             return _stat(view.stat(path))
         case "children":
-            return _children(view.children(path))
+            directory, _, prefix = path.rpartition("/")
+            return _children(view.children(directory, prefix=prefix))
         case "resolve":
             return view.resolve(path)
         case "python":

@@ -83,8 +83,10 @@ class View(Protocol):
         """The entry at ``path``, or ``None``. Parents that are links are followed, the last
         component is not. A hard link is returned as the file that it names, under ``path``."""
 
-    def children(self, path: str) -> tuple[str, ...]:
-        """The sorted names in the directory at ``path``; empty where there is no directory."""
+    def children(self, path: str, *, prefix: str = "") -> tuple[str, ...]:
+        """The sorted names in the directory at ``path`` that start with ``prefix``; empty where
+        there is no directory. Whoever asks for less depends on less: see
+        :class:`builder.observed.Observed`."""
 
     def read(self, path: str) -> bytes:
         """The verified content of the regular file at ``path``.

@@ -79,10 +79,11 @@ class TreeView:
         entry = self._entries.get(self.resolve(path))
         return entry and replace(entry, path=path)
 
-    def children(self, path: str) -> tuple[str, ...]:
+    def children(self, path: str, *, prefix: str = "") -> tuple[str, ...]:
         real = self._followed(path)
         inside = (name for name in self._entries if posixpath.dirname(name) == real)
-        return tuple(sorted(posixpath.basename(name) for name in inside))
+        names = (posixpath.basename(name) for name in inside)
+        return tuple(sorted(name for name in names if name.startswith(prefix)))
 
     def read(self, path: str) -> bytes:
         self.reads.append(path)

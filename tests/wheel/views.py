@@ -35,11 +35,12 @@ class Image:
             return Entry(path=path, kind=Kind.SYMLINK, mode=0o777, target=node.target)
         return Entry(path=path, kind=Kind.FILE, size=len(node), digest=Digest.of(node))
 
-    def children(self, path: str) -> tuple[str, ...]:
+    def children(self, path: str, *, prefix: str = "") -> tuple[str, ...]:
         real = posixpath.dirname(self.resolve(f"{path}/x")) if path else ""
         start = f"{real}/" if real else ""
         below = [other.removeprefix(start) for other in self.files if other.startswith(start)]
-        return tuple(sorted({name.split("/", 1)[0] for name in below}))
+        names = {name.split("/", 1)[0] for name in below}
+        return tuple(sorted(name for name in names if name.startswith(prefix)))
 
     def read(self, path: str) -> bytes:
         self.reads.append(path)
