@@ -102,7 +102,11 @@ def test_a_step_is_not_run_on_another_base_whose_files_are_those_it_reads(
     tiny: Tiny, registry: StandIn, log: Log
 ) -> None:
     old = base_image()
-    new = image({"etc/hostname": b"newer\n"}, BASE | {at_packages("vllm/sub/new.py"): b"NEW = 1\n"})
+    neighbours = {
+        at_packages("vllm/new.py"): b"NEW = 1\n",
+        at_packages("vllm/__pycache__/new.cpython-312.pyc"): b"compiled",
+    }
+    new = image({"etc/hostname": b"newer\n"}, BASE | neighbours)
     serve(registry, old)
     serve(registry, new)
     tiny.overlay("it", files={"vllm/config.py": (CONFIG, TWICE)})
