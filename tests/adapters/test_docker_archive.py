@@ -1,7 +1,6 @@
 """The docker-archive: what stands in it, and what is left out."""
 
 import json
-import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -101,16 +100,14 @@ def test_layers_that_are_not_those_of_the_config_are_refused() -> None:
     )
 
 
+@pytest.mark.requires("skopeo")
 def test_skopeo_reads_the_archive(tmp_path: Path) -> None:
-    skopeo = shutil.which("skopeo")
-    if skopeo is None:
-        pytest.skip("needs skopeo")
     path = tmp_path / "image.tar"
     path.write_bytes(
         b"".join(archive(CONFIG, [(BASE.digest, BASE), (CHILD.digest, CHILD)], "demo:x"))
     )
     done = subprocess.run(
-        (skopeo, "inspect", "--raw", "--config", f"docker-archive:{path}"),
+        ("skopeo", "inspect", "--raw", "--config", f"docker-archive:{path}"),
         capture_output=True,
         check=True,
     )

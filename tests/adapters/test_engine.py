@@ -24,15 +24,17 @@ from builder.errors import (
 )
 from builder.oci import DOCKER_MANIFEST
 from builder.reference import Reference
-from tests.adapters.dockerd import running_engine
 from tests.adapters.images import config, layer, served
+from tests.services_docker import running_dockerd
+
+pytestmark = pytest.mark.requires("dockerd", "root")
 
 BASE, CHILD = layer("a", b"base"), layer("b", b"child")
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_engine(tmp_path_factory.mktemp("docker")) as url:
+    with running_dockerd(tmp_path_factory.mktemp("docker")) as url:
         yield url
 
 

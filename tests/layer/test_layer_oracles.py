@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import subprocess
 import tarfile
 import zlib
@@ -137,14 +136,11 @@ def test_gnu_tar_restores_a_binary_xattr(tmp_path: Path) -> None:
     assert os.getxattr(tmp_path / "etc/conf", XATTR[0]) == XATTR[1]
 
 
-@pytest.mark.requires("root")
+@pytest.mark.requires("bsdtar", "root")
 def test_bsdtar_extracts_the_same(tmp_path: Path) -> None:
-    bsdtar = shutil.which("bsdtar")
-    if bsdtar is None:
-        pytest.skip("bsdtar is not installed (Debian package libarchive-tools)")
     _, blob = made(CHANGES, BASE)
     for data in (base_layer(), blob):
-        subprocess.run([bsdtar, "-xpf", "-", "-C", tmp_path], input=data, check=True)
+        subprocess.run(["bsdtar", "-xpf", "-", "-C", tmp_path], input=data, check=True)
     for whiteout in ("usr/lib/.wh.n.py", "usr/lib/n.py"):
         (tmp_path / whiteout).unlink()
     assert seen(tmp_path) == AFTER

@@ -13,6 +13,7 @@ from collections.abc import Generator
 import pytest
 
 TOOLS = {
+    "bsdtar": "libarchive-tools",
     "buildah": "buildah",
     "busybox": "busybox-static",
     "docker": "docker.io",
