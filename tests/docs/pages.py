@@ -5,7 +5,8 @@ Three kinds of block are held to the truth:
 - ``<!-- file: PATH -->`` before a block: it shows that file of docs/examples;
 - a block of ``console``: each line that starts with ``$`` is run, and what it prints is shown below
   it. A command that fails is followed by ``$ echo $?``, or the test fails;
-- ``<!-- not run: REASON -->`` before a block of ``console``: it is what it says.
+- ``<!-- not run: REASON -->`` before a block of ``console``: it is what it says;
+  ``<!-- with PROGRAM -->``: it is run where that program is installed, in a directory of its own.
 
 ``make golden`` writes what is missing or has changed into the pages.
 """
@@ -29,7 +30,7 @@ PAGES = (
 )
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(
-    r"^(?P<not_run><!-- not run: [^\n]+ -->\n)?```console\n(?P<body>.*?)^```$",
+    r"^(?P<mark><!-- (?P<when>not run|with \w+)[^\n]* -->\n)?```console\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _PROJECT = ("builder.yaml", "demo", "docs/examples", "lockfiles", "overlays", "variants")
@@ -90,13 +91,13 @@ class Terminal:
             **self.environment,
         }
 
-    def replay(self, page: str) -> str:
-        """The page with what its commands print now."""
+    def replay(self, page: str, *, when: str | None = None) -> str:
+        """The page with what its commands print now; ``when`` is the mark of the blocks to run."""
 
         def shown(found: "re.Match[str]") -> str:
-            if found["not_run"]:
+            if found["when"] != when:
                 return found[0]
-            return f"```console\n{self.play(found['body'])}```"
+            return f"{found['mark'] or ''}```console\n{self.play(found['body'])}```"
 
         return _CONSOLE.sub(shown, page)
 

@@ -48,7 +48,7 @@ def project() -> Project:
 
 @pytest.mark.golden
 def test_the_page_shows_the_files_of_the_examples(compare: Compare) -> None:
-    compare(PAGE, with_files(TEXT, EXAMPLES))
+    compare(PAGE, with_files(PAGE.read_text(encoding="utf-8"), EXAMPLES))
 
 
 def test_the_page_shows_every_file_that_a_person_would_write() -> None:
@@ -194,7 +194,7 @@ def baked(tmp_path_factory: pytest.TempPathFactory) -> Baked:
     """The page after its commands were run, in a copy of this repository."""
     tmp = tmp_path_factory.mktemp("recipes")
     terminal = Terminal(directory=copy_project(tmp / "here"), home=tmp / "home")
-    return Baked(tmp / "home" / "store", terminal.replay(TEXT))
+    return Baked(tmp / "home" / "store", terminal.replay(PAGE.read_text(encoding="utf-8")))
 
 
 @pytest.mark.golden

@@ -1,0 +1,110 @@
+"""docs/commands.md: every command with what it really prints."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builder import errors
+from builder.cli.app import COMMANDS
+from builder.cli.settings import SHARED
+from tests.docs.conftest import Compare
+from tests.docs.pages import ROOT, Terminal, copy_project
+from tests.services_docker import running_dockerd
+from tests.standin.registry import stand_in
+
+PAGE = ROOT / "docs" / "commands.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def mirrors() -> Iterator[dict[str, str]]:
+    """A registry behind the name that the pages use."""
+    with stand_in() as registry:
+        yield {"BUILDER_MIRRORS": f"registry.example={registry.host}"}
+
+
+@pytest.mark.golden
+@pytest.mark.requires("git")
+def test_the_commands_print_what_the_page_shows(
+    tmp_path: Path, mirrors: dict[str, str], compare: Compare
+) -> None:
+    terminal = Terminal(
+        directory=copy_project(tmp_path / "here"), home=tmp_path / "home", environment=mirrors
+    )
+    compare(PAGE, terminal.replay(PAGE.read_text(encoding="utf-8")))
+
+
+@pytest.mark.golden
+@pytest.mark.requires("git", "docker", "dockerd", "root")
+def test_the_engine_gets_what_the_page_shows(tmp_path: Path, compare: Compare) -> None:
+    with running_dockerd(tmp_path) as host:
+        terminal = Terminal(
+            directory=copy_project(tmp_path / "here"),
+            home=tmp_path / "home",
+            environment={"DOCKER_HOST": host},
+        )
+        compare(PAGE, terminal.replay(PAGE.read_text(encoding="utf-8"), when="with dockerd"))
+
+
+@pytest.mark.golden
+@pytest.mark.requires("git", "skopeo")
+def test_skopeo_reads_what_the_page_shows(tmp_path: Path, compare: Compare) -> None:
+    terminal = Terminal(directory=copy_project(tmp_path / "here"), home=tmp_path / "home")
+    compare(PAGE, terminal.replay(PAGE.read_text(encoding="utf-8"), when="with skopeo"))
+
+
+def test_every_command_has_its_section() -> None:
+    sections = re.findall(r"^### (\w+)$", TEXT, re.MULTILINE)
+    assert sorted(sections) == sorted(set(COMMANDS) - {"init"})
+
+
+def test_every_shared_option_is_on_the_page() -> None:
+    _, _, section = TEXT.partition("## Shared options")
+    for option in (name for item in SHARED for name in _names(item)):
+        assert f"`{option}" in section or f"`{option}`" in section
+
+
+def _names(option: object) -> list[str]:
+    """The spellings of a click option, from the decorator that makes it."""
+    import click
+
+    @click.command()
+    @option  # type: ignore[operator,untyped-decorator]  # SHARED is generic in what it decorates
+    def command() -> None:
+        """Only its option matters."""
+
+    (parameter,) = command.params
+    return [name for name in parameter.opts if name != "--verbose"]
+
+
+def test_every_variable_that_the_command_line_reads_is_on_the_page() -> None:
+    read = set()
+    for path in (ROOT / "builder" / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=owner, attr="get"), args=[ast.Constant(value=name), *_]
+                ) if "environment" in ast.unparse(owner):
+                    read.add(name)
+                case _:
+                    pass
+    _, _, section = TEXT.partition("## Environment")
+    assert read >= {"BUILDER_STORE", "BUILDER_MIRRORS"}
+    for name in read - {"HOME"}:
+        assert f"| `{name}` |" in section
+
+
+def test_every_exit_status_is_on_the_page() -> None:
+    statuses = {
+        kind.exit_status
+        for kind in vars(errors).values()
+        if isinstance(kind, type)
+        and issubclass(kind, errors.BuilderError)
+        and kind is not errors.BuilderError
+    }
+    _, _, section = TEXT.partition("## Exit status")
+    shown = {int(number) for number in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
+    assert shown == statuses | {0, 1, 130, 141}
