@@ -1,6 +1,7 @@
 """docs/commands.md: every command with what it really prints."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,46 @@ def test_the_engine_gets_what_the_page_shows(tmp_path: Path, compare: Compare) -
 def test_skopeo_reads_what_the_page_shows(tmp_path: Path, compare: Compare) -> None:
     terminal = Terminal(directory=copy_project(tmp_path / "here"), home=tmp_path / "home")
     compare(PAGE, terminal.replay(PAGE.read_text(encoding="utf-8"), when="with skopeo"))
+
+
+JSON = {
+    "variants": ["variants"],
+    "plan": ["plan demo"],
+    "why": ["why demo vllm/spec_decode/mtp.py"],
+    "push": ["push demo registry.example/acme/vllm:demo"],
+    "store": ["store verify", "store gc --dry-run", "store du"],
+}
+
+
+@pytest.mark.requires("git")
+def test_the_keys_of_json_that_the_page_names_are_there(
+    tmp_path: Path, mirrors: dict[str, str]
+) -> None:
+    terminal = Terminal(
+        directory=copy_project(tmp_path / "here"), home=tmp_path / "home", environment=mirrors
+    )
+    terminal.play("$ builder build demo\n")
+    for section, commands in JSON.items():
+        _, _, rest = TEXT.partition(f"### {section}\n")
+        _, _, told = rest.partition("\n#")[0].rpartition("`--json`")
+        named = set(re.findall(r'"(\w+)"', told.partition("\n\n")[0]))
+        given: set[str] = set()
+        for command in commands:
+            output = terminal.play(f"$ builder {command} --json 2>/dev/null\n")
+            given |= set(_keys(json.loads(output.partition("\n")[2])))
+        assert named
+        assert named <= given, section
+
+
+def _keys(value: object) -> Iterator[str]:
+    """The keys of a document, at every depth."""
+    if isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
 
 
 def test_every_command_has_its_section() -> None:
