@@ -1,0 +1,7 @@
+"""Sub-tile shapes."""
+
+PAD = 64
+
+
+def padded(n):
+    return -(-n // PAD) * PAD

@@ -1,0 +1,7 @@
+"""Sub-tile shapes."""
+
+PAD = 32
+
+
+def padded(n):
+    return -(-n // PAD) * PAD

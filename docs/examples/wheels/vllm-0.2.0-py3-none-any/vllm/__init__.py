@@ -1,0 +1,3 @@
+"""A stand-in for vLLM, small enough to read."""
+
+__version__ = "0.2.0"

@@ -1,0 +1,1 @@
+"""Superseded by marlin."""
