@@ -17,6 +17,10 @@ from builder.oci import Platform
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 
+DONE = "done"
+"""Where a command leaves what it has done so far, for the one JSON document of a run that fails."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The shared options and the environment of one run."""
