@@ -7,39 +7,30 @@ import click
 
 from builder.build_record import Build
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import at_work, platform_of
+from builder.cli.site import VARIANTS, Site, project_command
 from builder.errors import UsageError
-from builder.oci import Platform
 from builder.pipeline import build, load_into_engine, publish_to, write_layout
 from builder.reference import Reference
 
 
-@click.command("build")
-@click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
-@platform_option
-@click.option("--check", is_flag=True, help="Run every step again and compare.")
-@click.option("--strict", is_flag=True, help="Forbid hunks to move.")
-@click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one.")
-@click.option("--push", metavar="REF", help="Publish to a registry, too.")
-@click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write a complete OCI layout, too.",
+@project_command(
+    "build",
+    VARIANTS,
+    click.option("--check", is_flag=True, help="Run every step again and compare."),
+    click.option("--strict", is_flag=True, help="Forbid hunks to move."),
+    click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one."),
+    click.option("--push", metavar="REF", help="Publish to a registry, too."),
+    click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write a complete OCI layout, too.",
+    ),
 )
-@shared_options
-@command_with_settings
 def command(
-    settings: Settings,
+    site: Site,
     variants: tuple[str, ...],
-    platform: Platform | None,
     check: bool,
     strict: bool,
     locked: bool,
@@ -47,35 +38,32 @@ def command(
     into_engine: bool,
     out: Path | None,
 ) -> None:
-    """Bake variants into images in the store."""
+    """Bake variants into images in the store.
+
+    One after the other, in the order given. The first that fails ends the run; the images that
+    were baked before it stay, and are listed.
+    """
     if push is not None and len(variants) > 1:
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
-    with at_work(settings) as (project, world):
-        images: list[dict[str, Any]] = []
+    with site.at_work(*variants) as world, show.one_by_one(site.settings, "images") as tell:
         for name in variants:
             made = build(
-                project,
+                site.project,
                 name,
                 world=world,
-                platform=platform_of(project, platform),
+                platform=site.platform,
                 strict=strict,
                 check=check,
                 locked=locked,
             )
-            reference = None
-            if target is not None:
-                published = publish_to(made, target, world=world)
-                reference = str(published.reference)
+            published = None if target is None else publish_to(made, target, world=world)
             if into_engine:
                 load_into_engine(made, name, world=world)
             if out is not None:
                 write_layout(made, out, world=world)
-            images.append(summary(made, reference))
-            if not settings.json:
-                click.echo(_table(made, reference))
-        if settings.json:
-            show.document({"images": images})
+            reference = None if published is None else str(published.reference)
+            tell(summary(made, reference), _table(made, reference))
 
 
 def summary(made: Build, reference: str | None) -> dict[str, Any]:

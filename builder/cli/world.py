@@ -1,7 +1,5 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,19 +43,8 @@ def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     return FileStore(settings.store_path)
 
 
-@contextmanager
-def at_work(settings: Settings) -> Iterator[tuple[Project, World]]:
-    """The project and everything that the flow may touch; what is written to the store meanwhile
-    is not collected."""
-    project = open_project(settings)
-    world = open_world(settings, project)
-    with world.store.lease():
-        yield project, world
-
-
-def open_world(settings: Settings, project: Project) -> World:
+def open_world(settings: Settings, project: Project, store: FileStore) -> World:
     """Everything that the flow may touch."""
-    store = open_store(settings, project)
 
     def make_registry() -> Registry:
         from builder.adapters.registry.client import RegistryClient

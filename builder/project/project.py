@@ -39,6 +39,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._files = Files(root)
+        self._variants: dict[str, Variant] = {}
         if not self._files.is_directory("variants"):
             raise ProjectError(
                 f"{root}: no project here, there is no directory 'variants'",
@@ -57,6 +58,8 @@ class Project:
 
     def variant(self, name: str) -> Variant:
         """The recipe ``name``, every pin and overlay that it names being there."""
+        if name in self._variants:
+            return self._variants[name]
         file = f"variants/{name}.yaml"
         data = self._read(file) if is_name(name) else None
         if data is None:
@@ -65,7 +68,9 @@ class Project:
                 f"no variant {name!r} in variants",
                 hint=did_you_mean(near) or "builder variants lists them",
             )
-        return read_variant(data, name=name, file=file, known=self)
+        variant = read_variant(data, name=name, file=file, known=self)
+        self._variants[name] = variant
+        return variant
 
     @cached_property
     def lock(self) -> Lock:
