@@ -58,6 +58,14 @@ def result(
         click.echo(aside, err=True)
 
 
+def so_far(settings: Settings, value: Mapping[str, Any], text: str) -> None:
+    """As :func:`result`, for a run that will fail: the document is that of the error, too."""
+    if settings.json:
+        click.get_current_context().find_root().obj[DONE] = value
+    else:
+        click.echo(text)
+
+
 @contextmanager
 def one_by_one(settings: Settings, key: str) -> Iterator[Callable[[Mapping[str, Any], str], None]]:
     """Results as they come. People read each at once; the document lists all of them under
