@@ -41,7 +41,7 @@ def start_project(directory: Path) -> tuple[str, ...]:
             raise _there(directory, str(error.filename)) from error
         except OSError as error:
             raise EnvironmentFault(
-                f"{error.filename}: cannot be written: {error.strerror}"
+                f"{error.filename or directory}: cannot be written: {error.strerror}"
             ) from error
     return tuple(sorted((*template, codec.WHEELS)))
 
