@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from builder.errors import UsageError
 from builder.oci import Platform
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
@@ -62,7 +63,10 @@ class Settings:
         for item in self.environment.get("BUILDER_MIRRORS", "").split():
             prefix, equals, target = item.partition("=")
             if not equals or not prefix or not target:
-                raise click.UsageError(f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}")
+                raise UsageError(
+                    f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}",
+                    hint="pairs are separated by blanks",
+                )
             pairs[prefix] = target
         return pairs
 
