@@ -7,7 +7,7 @@ from enum import StrEnum
 from builder.errors import BuilderError
 
 _PLACE = re.compile(
-    r"((?:builder\.yaml|(?:variants|lockfiles|overlays)/[^:\s]+)(?::\d+)?): (.*)", re.DOTALL
+    r"((?:builder\.yaml|(?:variants|lockfiles|overlays)/[^:\s]+)(?::\d+){0,2}): (.*)", re.DOTALL
 )
 
 
@@ -30,13 +30,20 @@ class Finding:
     exit_status: int = 0
 
 
-def error_at(where: str, error: BuilderError) -> Finding:
-    """A refusal as a finding; ``where`` is for a message that does not begin with its place."""
-    place = _PLACE.fullmatch(error.message)
+def error_at(at: str, error: BuilderError) -> Finding:
+    """A refusal as a finding; ``at`` is for a message that does not begin with its place."""
+    where, message = (
+        _split(error.message)
+        or _split(f"{at}: {error.message}")
+        or (
+            at,
+            error.message,
+        )
+    )
     return Finding(
         severity=Severity.ERROR,
-        where=place[1] if place else where,
-        message=place[2] if place else error.message,
+        where=where,
+        message=message,
         hint=error.hint,
         exit_status=error.exit_status,
     )
@@ -44,10 +51,11 @@ def error_at(where: str, error: BuilderError) -> Finding:
 
 def warning_at(at: str, message: str, *, hint: str | None = None) -> Finding:
     """What will be wrong some day. ``at`` is a file, with line and path as a pin has it."""
-    place = _PLACE.fullmatch(f"{at}: {message}")
-    return Finding(
-        severity=Severity.WARNING,
-        where=place[1] if place else at,
-        message=place[2] if place else message,
-        hint=hint,
-    )
+    where, message = _split(f"{at}: {message}") or (at, message)
+    return Finding(severity=Severity.WARNING, where=where, message=message, hint=hint)
+
+
+def _split(message: str) -> tuple[str, str] | None:
+    """The place that a message begins with, and the rest."""
+    found = _PLACE.fullmatch(message)
+    return None if found is None else (found[1], found[2])

@@ -111,9 +111,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit status. A bug keeps its traceback."""
     shared: dict[str, Any] = {}
     try:
-        app.main(list(arguments), prog_name="builder", standalone_mode=False, obj=shared)
-    except click.exceptions.Exit as error:
-        return error.exit_code
+        status = app.main(list(arguments), prog_name="builder", standalone_mode=False, obj=shared)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
@@ -130,7 +128,7 @@ def run(arguments: Sequence[str]) -> int:
         # Python must not complain about it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    return 0
+    return int(status or 0)  # what a command gave to its context's exit
 
 
 def usage_error(error: click.ClickException) -> UsageError:

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -39,6 +40,18 @@ def project(tmp_path: Path) -> Path:
     """The project that ``builder init`` makes."""
     directory = tmp_path / "project"
     start_project(directory)
+    return directory
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    """The demo of this repository, without its other variants and without the mirror that makes
+    it work offline."""
+    directory = tmp_path / "demo"
+    for name in ("lockfiles", "overlays", "demo"):
+        shutil.copytree(DEMO / name, directory / name)
+    (directory / "variants").mkdir()
+    shutil.copy(DEMO / "variants/demo.yaml", directory / "variants")
     return directory
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEMO, Builder
+from tests.cli.conftest import Builder
 from tests.standin.registry import Reply, StandIn, stand_in
 
 
@@ -82,14 +82,8 @@ def test_the_store_of_the_project_stands_over_the_environment_and_under_the_opti
 
 
 def test_mirrors_of_the_environment_redirect_git(
-    builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    builder: Builder, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The demo's own mirror is put out of the way."""
-    from shutil import copytree
-
-    for name in ("variants", "lockfiles", "overlays", "demo"):
-        copytree(DEMO / name, tmp_path / "demo" / name)
-    demo = tmp_path / "demo"
     ran = builder("-C", demo, "--offline", "build", "demo")
     assert ran.status == 8
 
