@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.cli import main
 from tests.cli.conftest import DEMO, Builder
 
 PROGRAM = [sys.executable, "-m", "builder"]
@@ -169,16 +170,21 @@ COMPLETIONS = {
 
 @pytest.mark.parametrize(("line", "wanted"), COMPLETIONS.values(), ids=COMPLETIONS)
 def test_shells_complete_commands_and_names(
-    line: str, wanted: list[str], command: Builder, project: Path
+    line: str,
+    wanted: list[str],
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = project.parent / "other/variants"
     other.mkdir(parents=True)
     (other / "second.yaml").write_text("not read")
-    words = line.split(" ")
-    ran = command(
-        _BUILDER_COMPLETE="bash_complete",
-        COMP_WORDS=line,
-        COMP_CWORD=str(len(words) - 1),
-    )
-    assert (ran.status, ran.err) == (0, "")
-    assert sorted(item.partition(",")[2] for item in ran.out.split()) == sorted(wanted)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("_BUILDER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, err) == (0, "")
+    assert sorted(item.partition(",")[2] for item in out.split()) == sorted(wanted)
