@@ -10,7 +10,6 @@ A command is a function of a :class:`Site` and its own parameters::
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +32,17 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-@dataclass(frozen=True)
 class Site:
-    """The project in ``-C DIR`` and what belongs to it; each part is opened when it is needed."""
+    """The project in ``-C DIR`` and what belongs to it; each part is opened when it is needed.
 
-    settings: Settings
-    asked: Platform | None = None
+    Args:
+        settings: The shared options.
+        asked: ``--platform``.
+    """
+
+    def __init__(self, settings: Settings, asked: Platform | None = None) -> None:
+        self.settings = settings
+        self.asked = asked
 
     @cached_property
     def project(self) -> Project:

@@ -1,6 +1,6 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,13 +58,13 @@ def open_world(settings: Settings, project: Project, store: FileStore) -> World:
     )
 
 
-@dataclass(frozen=True)
 class _Adapters:
     """Each one is loaded when it is made."""
 
-    settings: Settings
-    project: Project
-    store: FileStore
+    def __init__(self, settings: Settings, project: Project, store: FileStore) -> None:
+        self.settings = settings
+        self.project = project
+        self.store = store
 
     def registry(self) -> Registry:
         from builder.adapters.registry.client import RegistryClient
