@@ -43,8 +43,10 @@ def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     return FileStore(settings.store_path)
 
 
-def open_world(settings: Settings, project: Project, store: FileStore) -> World:
-    """Everything that the flow may touch."""
+def open_world(settings: Settings, project: Project, store: FileStore | None = None) -> World:
+    """Everything that the flow may touch; without ``store``, the one of the settings."""
+    if store is None:
+        store = open_store(settings, project)
     adapters = _Adapters(settings, project, store)
     return World(
         store=store,
