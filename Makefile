@@ -62,7 +62,7 @@ fmt: dev ## format, and mend what the linter can mend
 .PHONY: golden
 golden: dev ## accept the present output as tests/golden/; review the diff
 	$(PY) -m pytest -m golden --rewrite-golden $(ARGS) $(T)
-	git status --short -- tests/golden
+	git status --short -- tests/golden builder/cli/help.txt
 
 .PHONY: real
 real: dev ## bake and push real input: the vLLM wheel, a real diff, a real registry

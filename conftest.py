@@ -11,3 +11,6 @@ pytest_plugins = (
     "tests.plugins.leftovers",
     "tests.plugins.golden",
 )
+
+# Files of projects to be, not of this one.
+collect_ignore = ["builder/cli/template"]

@@ -1,63 +1,14 @@
-"""Why: which step is responsible for a file, and why two builds differ. Pure over records."""
+"""Why two builds differ. Pure over their records."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from builder import canonical
 from builder.build_record import Record, RecordedStep
-from builder.digest import Digest
-from builder.files import FileIndex
-from builder.ports import Store
-from builder.value import value
 
 
-@value
-class Touch:
-    """One step that wrote or removed a file. ``post`` is ``None`` where it was removed."""
-
-    step: str
-    kind: str
-    pins: tuple[str, ...]
-    verdict: str
-    pre: Digest | None
-    post: Digest | None
-    offsets: tuple[int, ...] = ()
-
-
-def responsible(record: Record, path: str, store: Store) -> tuple[Touch, ...]:
-    """The steps that wrote or removed ``path`` (without a leading slash), in their order. The last
-    one is what the image shows; none at all means that the file is the base's, or nobody's."""
-    return tuple(touch for step in record.steps if (touch := _touch(step, path, store)) is not None)
-
-
-def _touch(step: RecordedStep, path: str, store: Store) -> Touch | None:
-    if step.output.layer is None:
-        return None
-    for file in step.output.files:
-        if file.path == path:
-            return Touch(
-                step=step.name,
-                kind=step.kind,
-                pins=step.pins,
-                verdict=str(file.verdict),
-                pre=file.pre,
-                post=file.post,
-                offsets=file.offsets,
-            )
-    index = FileIndex(store.read(step.output.layer.index))
-    entry = index.lookup(path)
-    if entry is None and not index.whiteout(path):
-        return None
-    return Touch(
-        step=step.name,
-        kind=step.kind,
-        pins=step.pins,
-        verdict="applied",
-        pre=None,
-        post=None if entry is None else entry.digest,
-    )
-
-
-@value
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One thing in which two builds differ: where, and the two values."""
 
@@ -83,8 +34,8 @@ def _asked(first: Record, second: Record) -> Iterator[Difference]:
         if one is None or two is None:
             yield Difference(
                 where=f"step {name}",
-                first=None if one is None else f"{one.kind} {', '.join(one.pins)}",
-                second=None if two is None else f"{two.kind} {', '.join(two.pins)}",
+                first=None if one is None else ", ".join(one.pins),
+                second=None if two is None else ", ".join(two.pins),
             )
         else:
             yield from _compare(f"step {name}: kind", one.kind, two.kind)
@@ -136,4 +87,6 @@ def _compare(where: str, first: Any, second: Any) -> Iterator[Difference]:
 
 
 def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    if value is None or isinstance(value, str):
+        return value
+    return canonical.encode(value).decode()

@@ -136,6 +136,19 @@ class FileIndex:
             if word not in (WHITEOUT, OPAQUE):
                 yield decode(unescape(key), line)
 
+    def ending(self, path: str) -> Iterator[str]:
+        """The paths of all entries that are ``path`` or end with ``/path``."""
+        key = escape(path) + b" "
+        position = 0
+        while (found := self.raw.find(key, position)) >= 0:
+            position = found + len(key)
+            start = self.raw.rfind(b"\n", 0, found) + 1
+            before = self.raw[start:found]
+            word = self._line(start)[found + len(key) - start :]
+            whole = not before or (before.endswith(b"/") and b" " not in before)
+            if whole and word not in (WHITEOUT, OPAQUE):
+                yield unescape(before + key[:-1])
+
     def _names(self, path: str) -> Iterator[tuple[str, bytes]]:
         """(name, rest of the line) of each line directly in ``path``, and (name, ``b""``) once
         for each name that has something below it. Subtrees are jumped over, not read."""

@@ -12,19 +12,29 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given in ([], ["--help"], ["-h"]):
-        # The text is a constant (make golden writes it, a test compares it with what click would
-        # say), so that asking for help costs no more than Python itself.
-        with open(f"{__path__[0]}/help.txt", encoding="utf-8") as text:  # noqa: PTH123 - as above
-            sys.stdout.write(text.read())
-        sys.exit(0)
-    # The imports below cost several times what Python itself does. An answer that was given before
-    # and still holds is given again without them.
-    from builder.cli.unchanged import plain, recall
-
-    if plain(given) and (answer := recall(given, os.environ)) is not None:
-        sys.stdout.write(answer)
+    if "_BUILDER_COMPLETE" not in os.environ and (text := _at_once(given)) is not None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has gone; Python must not complain again when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
         sys.exit(0)
     from builder.cli.app import run
 
     sys.exit(run(given))
+
+
+def _at_once(given: Sequence[str]) -> str | None:
+    """What can be said without click, YAML and the types, whose imports cost several times what
+    Python itself does: the help, and an answer that was given before and still holds."""
+    if list(given) in ([], ["--help"], ["-h"]):
+        # A constant: make golden writes it, a test compares it with what click would say.
+        with open(f"{__path__[0]}/help.txt", encoding="utf-8") as text:  # noqa: PTH123 - as above
+            return text.read()
+    if given[0] != "build":
+        return None
+    from builder.cli.unchanged import recall
+
+    return recall(given[1:], os.environ)

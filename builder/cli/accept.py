@@ -1,35 +1,24 @@
 """``builder accept``."""
 
-import click
-
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import at_work, platform_of
-from builder.oci import Platform
+from builder.cli.site import VARIANTS, Site, project_command
 from builder.pipeline import build
 from builder.results import result_of
 
 
-@click.command("accept")
-@click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
-@platform_option
-@shared_options
-@command_with_settings
-def command(settings: Settings, variants: tuple[str, ...], platform: Platform | None) -> None:
-    """Record what a variant bakes to as expected."""
-    with at_work(settings) as (project, world):
-        accepted = []
+@project_command("accept", VARIANTS)
+def command(site: Site, variants: tuple[str, ...]) -> None:
+    """Record what a variant bakes to as expected.
+
+    Each one is built, and written to lockfiles/images/VARIANT.yaml. The first that fails ends the
+    run; what was accepted before it stays.
+    """
+    with site.at_work(*variants) as world, show.one_by_one(site.settings, "accepted") as tell:
         for name in variants:
-            made = build(project, name, world=world, platform=platform_of(project, platform))
+            made = build(site.project, name, world=world, platform=site.platform)
             result = result_of(made)
-            file = project.accept(result)
-            accepted.append({"variant": name, "digest": str(result.digest), "file": file})
-            if not settings.json:
-                click.echo(f"{file}: {result.digest}")
-        if settings.json:
-            show.document({"accepted": accepted})
+            file = site.project.accept(result)
+            tell(
+                {"variant": name, "digest": str(result.digest), "file": file},
+                f"{file}: {result.digest}",
+            )

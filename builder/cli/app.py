@@ -4,14 +4,17 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from builder import __version__
-from builder.cli.settings import shared_options
-from builder.errors import BuilderError, PatchError
+from builder.cli.settings import DONE, shared_options
+from builder.errors import BuilderError, PatchError, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "init": "Make a new project that bakes at once.",
@@ -31,8 +34,48 @@ COMMANDS = {
 test compares the lines with the commands' own."""
 
 
-class App(click.Group):
+class ReaderGone(Exception):
+    """Whoever read our output has enough of it."""
+
+
+class Commands(click.Group):
+    """A group that says which command may have been meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not ctx.resilient_parsing:
+            from builder.node import did_you_mean, nearest
+
+            raise UsageError(
+                f"no command {args[0]!r} in {ctx.command_path}",
+                hint=did_you_mean(nearest(args[0], known))
+                or f"{ctx.command_path} --help lists them",
+            )
+        return super().resolve_command(ctx, args)
+
+
+class App(Commands):
     """A group whose commands are modules of :mod:`builder.cli`, imported when they are named."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # Inside of click's own rule for a broken pipe, which is the exit status of a bug.
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        # click's would import every command for its line of help.
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for name, line in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -67,27 +110,43 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit status. A bug keeps its traceback."""
     shared: dict[str, Any] = {}
     try:
-        app.main(list(arguments), prog_name="builder", standalone_mode=False, obj=shared)
-    except click.exceptions.Exit as error:
+        status = app.main(list(arguments), prog_name="builder", standalone_mode=False, obj=shared)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
         return error.exit_code
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
-        return error.exit_code
+    except (click.ClickException, BuilderError) as error:
+        refusal = error if isinstance(error, BuilderError) else usage_error(error)
+        # An option that is wrong hides those after it from click.
+        as_json = bool(shared.get("json")) or "--json" in arguments
+        report(refusal, document=shared.get(DONE, {}) if as_json else None)
+        return refusal.exit_status
     except (click.Abort, KeyboardInterrupt):
         click.echo("builder: interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader has gone; Python must not complain about it again when it flushes at exit.
+    except ReaderGone:
+        # Python must not complain about it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except BuilderError as error:
-        report(error, as_json=bool(shared.get("json")))
-        return error.exit_status
-    return 0
+    return int(status or 0)  # what a command gave to its context's exit
 
 
-def report(error: BuilderError, *, as_json: bool) -> None:
-    """Tell the user: on stderr for people, and as the one document on stdout with ``--json``."""
+def usage_error(error: click.ClickException) -> UsageError:
+    """What click refuses, said as we say things."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"{context.command_path} --help says what it takes" if context else None
+    if isinstance(error, click.NoSuchOption):
+        near = error.possibilities or ()
+        return UsageError(
+            f"no such option {error.option_name!r}",
+            hint=f"did you mean {' or '.join(map(repr, near))}?" if near else hint,
+        )
+    text = error.format_message().removesuffix(".")
+    return UsageError(text[:1].lower() + text[1:], hint=hint)
+
+
+def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
+    """Tell the user: on stderr for people, and with ``--json`` on stdout as the one document, to
+    which ``document`` has what was done before."""
     lines = [f"builder: error: {error.message}"]
     if isinstance(error, PatchError):
         lines += [f"  {finding}" for finding in error.findings]
@@ -96,16 +155,16 @@ def report(error: BuilderError, *, as_json: bool) -> None:
     if error.hint:
         lines.append(f"  hint: {error.hint}")
     click.echo("\n".join(lines), err=True)
-    if as_json:
-        document: dict[str, Any] = {
+    if document is not None:
+        fields: dict[str, Any] = {
             "message": error.message,
             "hint": error.hint,
             "exit_status": error.exit_status,
         }
         if isinstance(error, PatchError):
-            document |= {
+            fields |= {
                 "verdict": str(error.verdict),
                 "path": error.path,
                 "findings": list(error.findings),
             }
-        click.echo(json.dumps({"error": document}, indent=2))
+        click.echo(json.dumps({**document, "error": fields}, indent=2))

@@ -10,41 +10,31 @@ import click
 from builder import notes
 from builder.build_record import Build
 from builder.cli import show, unchanged
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import at_work, platform_of
+from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
-from builder.oci import Platform
 from builder.pipeline import World, build, reference_name
-from builder.project import Project
 from builder.reference import Reference
 
 
-@click.command("build")
-@click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
-@platform_option
-@click.option("--check", is_flag=True, help="Run every step again and compare.")
-@click.option("--strict", is_flag=True, help="Forbid hunks to move.")
-@click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one.")
-@click.option("--push", metavar="REF", help="Publish to a registry, too.")
-@click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write a complete OCI layout, too.",
+@project_command(
+    "build",
+    VARIANTS,
+    click.option("--check", is_flag=True, help="Run every step again and compare."),
+    click.option("--strict", is_flag=True, help="Forbid hunks to move."),
+    click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one."),
+    click.option("--push", metavar="REF", help="Publish to a registry, too."),
+    click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write a complete OCI layout, too.",
+    ),
 )
-@shared_options
-@command_with_settings
 def command(
-    settings: Settings,
+    site: Site,
     variants: tuple[str, ...],
-    platform: Platform | None,
     check: bool,
     strict: bool,
     locked: bool,
@@ -52,19 +42,23 @@ def command(
     into_engine: bool,
     out: Path | None,
 ) -> None:
-    """Bake variants into images in the store."""
+    """Bake variants into images in the store.
+
+    One after the other, in the order given. The first that fails ends the run; the images that
+    were baked before it stay, and are listed.
+    """
     if push is not None and len(variants) > 1:
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
-    plain = not (check or strict or locked or target or into_engine or out or platform)
-    with at_work(settings) as (project, world):
-        made = []
+    plain = not (check or strict or locked or target or into_engine or out or site.asked)
+    made: list[Build] = []
+    with site.at_work(*variants) as world, show.one_by_one(site.settings, "images") as tell:
         for name in variants:
             built = build(
-                project,
+                site.project,
                 name,
                 world=world,
-                platform=platform_of(project, platform),
+                platform=site.platform,
                 strict=strict,
                 check=check,
                 locked=locked,
@@ -72,35 +66,25 @@ def command(
             reference = None
             if target is not None or into_engine or out is not None:
                 reference = _deliver(built, target, world, into_engine=into_engine, out=out)
-            made.append((built, reference))
-            if not settings.json:
-                click.echo(_table(built, reference))
-        if settings.json:
-            show.document({"images": [summary(*item) for item in made]})
-        if plain and settings.plain:
-            _remember(variants, [built for built, _ in made], project, world, settings)
+            made.append(built)
+            tell(summary(built, reference), _table(built, reference))
+        if plain and site.settings.plain and site.project.settings.store is None:
+            _remember(variants, made, site, world)
 
 
-def _remember(
-    variants: Sequence[str],
-    made: Sequence[Build],
-    project: Project,
-    world: World,
-    settings: Settings,
-) -> None:
+def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world: World) -> None:
     """Keep what this command line will answer as long as nothing changes."""
-    if project.settings.store is not None:
-        return
     again = [
-        replace(item, steps=tuple(replace(s, cached=True) for s in item.steps)) for item in made
+        replace(item, steps=tuple(replace(step, cached=True) for step in item.steps))
+        for item in made
     ]
-    if settings.json:
+    as_json = site.settings.json
+    if as_json:
         output = show.encoded({"images": [summary(item, None) for item in again]})
     else:
         output = "\n".join(_table(item, None) for item in again)
-    arguments = ["build", *variants, *(["--json"] if settings.json else [])]
     raw = unchanged.note(
-        project.asked,
+        site.project.asked,
         images=[
             (reference_name(item.variant.name, item.plan.platform), item.image.digest)
             for item in made
@@ -108,7 +92,7 @@ def _remember(
         blobs=[blob for item in made for blob in _blobs(item)],
         output=f"{output}\n",
     )
-    key = unchanged.key(arguments)
+    key = unchanged.key(variants, as_json=as_json)
     if raw is not None and world.store.note(notes.ANSWER, key) != raw:
         world.store.take_note(notes.ANSWER, key, raw)
 

@@ -1,57 +1,89 @@
 """``builder check``."""
 
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
 import click
 
-from builder.check import Severity, check
+from builder.adapters.store import FileStore
+from builder.check import Finding, Severity, check
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
+from builder.cli.site import Site, project_command, variant_names
+from builder.cli.world import DEFAULT_PLATFORM, open_store
+from builder.errors import OfflineError, ProjectError
+from builder.lock.model import Lock
+from builder.materials import PinnedMaterials
+from builder.project import Project
+
+
+@project_command(
+    "check",
+    click.argument("variants", nargs=-1, metavar="[VARIANT...]", shell_complete=variant_names),
 )
-from builder.cli.world import open_project, platform_of
-from builder.oci import Platform
-
-
-@click.command("check")
-@click.argument("variants", nargs=-1, metavar="[VARIANT...]")
-@platform_option
-@shared_options
-@command_with_settings
 @click.pass_context
-def command(
-    context: click.Context,
-    settings: Settings,
-    variants: tuple[str, ...],
-    platform: Platform | None,
-) -> None:
+def command(context: click.Context, site: Site, variants: tuple[str, ...]) -> None:
     """Say everything that can be said without building.
 
-    The exit status is that of the worst finding; warnings alone are 0.
+    Nothing is fetched or written. The exit status is that of the worst finding; warnings alone
+    are 0.
     """
-    project = open_project(settings)
-    findings = check(project, variants, platform=platform_of(project, platform))
-    if settings.json:
-        show.document(
+    try:
+        platform, store = site.platform, site.store
+    except ProjectError:  # builder.yaml cannot be read, which is one of the findings
+        platform, store = site.asked or DEFAULT_PLATFORM, open_store(site.settings)
+    findings = check(
+        site.project,
+        variants,
+        platform=platform,
+        materials=lambda lock: _at_hand(site.project, lock, store),
+    )
+    show.result(site.settings, _document(findings), _text(findings))
+    context.exit(max((item.exit_status for item in findings), default=0))
+
+
+def _at_hand(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
+    """What the store and the project have."""
+    from builder.adapters.wheelhouse import Wheelhouse
+
+    def nowhere() -> NoReturn:
+        raise OfflineError("check fetches nothing")
+
+    return PinnedMaterials(
+        lock=lock,
+        store=store,
+        git=nowhere,
+        wheels=lambda: Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=True),
+    )
+
+
+def _document(findings: Sequence[Finding]) -> dict[str, Any]:
+    return {
+        "findings": [
             {
-                "findings": [
-                    {
-                        "severity": str(item.severity),
-                        "where": item.where,
-                        "message": item.message,
-                        "hint": item.hint,
-                    }
-                    for item in findings
-                ]
+                "severity": str(item.severity),
+                "where": item.where,
+                "message": item.message,
+                "hint": item.hint,
             }
-        )
-    elif findings:
-        for item in findings:
-            click.echo(f"{item.severity}: {item.where}: {item.message}")
-            if item.hint:
-                click.echo(f"  hint: {item.hint}")
-    else:
-        click.echo("nothing to report")
-    errors = [item.exit_status for item in findings if item.severity is Severity.ERROR]
-    context.exit(max(errors, default=0))
+            for item in findings
+        ]
+    }
+
+
+def _text(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "nothing to report"
+    rows = []
+    for item in findings:
+        rows.append((str(item.severity), item.where, item.message))
+        if item.hint is not None:
+            rows.append(("", "", f"hint: {item.hint}"))
+    counts = (
+        _count(sum(item.severity is severity for item in findings), str(severity))
+        for severity in Severity
+    )
+    return f"{show.table(('', 'WHERE', 'WHAT'), rows)}\n{', '.join(counts)}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,65 +1,74 @@
 """``builder explain``."""
 
+from typing import Any
+
 import click
 
-from builder.build_record import recorded
+from builder.build_record import Record, recorded
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import open_project, open_store, platform_of
+from builder.cli.site import Site, project_command, variant_names
 from builder.digest import Digest
-from builder.explain import differences
-from builder.oci import Platform
+from builder.errors import ProjectError, UsageError
+from builder.explain import Difference, differences
 from builder.pipeline import kept
 
 
-@click.command("explain")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@platform_option
-@shared_options
-@command_with_settings
-def command(settings: Settings, first: str, second: str, platform: Platform | None) -> None:
+@project_command(
+    "explain",
+    click.argument("first", metavar="A", shell_complete=variant_names),
+    click.argument("second", metavar="B", shell_complete=variant_names),
+)
+def command(site: Site, first: str, second: str) -> None:
     """Say why two builds differ.
 
     A and B are variants (their last build on this machine) or digests of images that were built
     here.
     """
-    project = open_project(settings)
-    store = open_store(settings, project)
-    wanted = platform_of(project, platform)
-    one, two = (
-        recorded(
-            Digest.parse(name)
-            if name.startswith("sha256:")
-            else kept(project, name, store=store, platform=wanted),
-            store,
-        )
-        for name in (first, second)
-    )
+    one, two = (recorded(_image(site, name), site.store) for name in (first, second))
     found = differences(one, two)
-    if settings.json:
-        show.document(
-            {
-                "first": str(one.digest),
-                "second": str(two.digest),
-                "differences": [
-                    {"where": item.where, "first": item.first, "second": item.second}
-                    for item in found
-                ],
-            }
-        )
-        return
+    show.result(site.settings, _document(one, two, found), _text(one, two, found))
+
+
+def _image(site: Site, name: str) -> Digest:
+    if not name.startswith("sha256:"):
+        return kept(site.project, name, store=site.store, platform=site.platform)
+    try:
+        return Digest.parse(name)
+    except ProjectError as error:
+        raise UsageError(
+            error.message, hint="builder build --json and builder store du --json print digests"
+        ) from error
+
+
+def _document(one: Record, two: Record, found: tuple[Difference, ...]) -> dict[str, Any]:
+    return {
+        "first": str(one.digest),
+        "second": str(two.digest),
+        "differences": [
+            {"where": item.where, "first": item.first, "second": item.second} for item in found
+        ],
+    }
+
+
+def _text(one: Record, two: Record, found: tuple[Difference, ...]) -> str:
     if not found:
-        click.echo(f"nothing differs: {one.digest}")
-        return
-    click.echo(
-        show.table(
-            ("WHERE", first, second),
-            [(item.where, item.first or "-", item.second or "-") for item in found],
-        )
+        return f"nothing differs: {one.digest}"
+    images = [("A", one.variant, str(one.digest)), ("B", two.variant, str(two.digest))]
+    rows = [(item.where, _cell(item.first), _cell(item.second)) for item in found]
+    return "\n".join(
+        [
+            show.table(("", "VARIANT", "IMAGE"), images),
+            "",
+            show.table(("WHERE", "A", "B"), rows),
+        ]
     )
+
+
+def _cell(value: str | None) -> str:
+    """Digests short, as in every table; ``--json`` has them whole."""
+    if value is None:
+        return "-"
+    try:
+        return Digest.parse(value).short
+    except ProjectError:
+        return value

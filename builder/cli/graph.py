@@ -4,20 +4,10 @@ import click
 
 from builder import graph
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import at_work, platform_of
-from builder.oci import Platform
+from builder.cli.site import VARIANT, Site, project_command
 from builder.pipeline import planned
 
-
-@click.command("graph")
-@click.argument("variant")
-@click.option(
+STYLE = click.option(
     "--format",
     "style",
     type=click.Choice(["dot", "mermaid", "svg"]),
@@ -25,17 +15,16 @@ from builder.pipeline import planned
     show_default=True,
     help="The language to draw in.",
 )
-@platform_option
-@shared_options
-@command_with_settings
-def command(settings: Settings, variant: str, style: str, platform: Platform | None) -> None:
+
+
+@project_command("graph", VARIANT, STYLE)
+def command(site: Site, variant: str, style: str) -> None:
     """Draw a variant as DOT, Mermaid or SVG."""
-    with at_work(settings) as (project, world):
-        chain = planned(
-            project, variant, world=world, platform=platform_of(project, platform), strict=False
-        )
-        drawing = graph.draw(graph.graph_of(chain), style)
-        if settings.json:
-            show.document({"variant": variant, "format": style, "graph": drawing})
-            return
-        click.echo(drawing)
+    with site.at_work(variant) as world:
+        chain = planned(site.project, variant, world=world, platform=site.platform)
+    drawing = graph.draw(graph.graph_of(chain), style)
+    show.result(
+        site.settings,
+        {"variant": variant, "format": style, "graph": drawing},
+        drawing,
+    )

@@ -2,12 +2,29 @@
 
 import logging
 import sys
+from typing import Any
+
+
+class _Stderr(logging.StreamHandler[Any]):
+    """The stderr of the moment: bars that are drawn there put their own in its place, and let
+    lines pass above them."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, value: Any) -> None:
+        raise AttributeError("stream")
 
 
 def configure_logging(level: int) -> None:
     """Send the log of ``builder`` to stderr from this level on. Other packages' logs are not
     touched: those of HTTP clients print addresses that hold secrets."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     handler.setFormatter(logging.Formatter("builder: %(message)s"))
     logger = logging.getLogger("builder")
     logger.handlers[:] = [handler]

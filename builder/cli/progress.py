@@ -2,10 +2,16 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from builder.cli.settings import Settings
 from builder.ports import Progress, Task
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 
 class _Silent:
@@ -21,39 +27,61 @@ class NoProgress:
         yield _Silent()
 
 
-class BarProgress:
-    """Bars on stderr, drawn by rich, which is loaded with the first one."""
+class _Bar:
+    def __init__(self, bars: "Bars", identity: "TaskID") -> None:
+        self._bars = bars
+        self._identity = identity
 
-    def task(self, title: str, *, total: int | None = None) -> AbstractContextManager[Task]:
-        return self._bar(title, total)
+    def advance(self, count: int) -> None:
+        self._bars.advance(self._identity, count)
+
+
+class BarProgress:
+    """Bars on stderr, drawn by rich, which is loaded with the first one.
+
+    Threads may have tasks at once. A terminal has one live area, so the bars that are open together
+    share it; it goes with the last of them, before results are printed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._bars: Bars | None = None
+        self._open = 0
 
     @contextmanager
-    def _bar(self, title: str, total: int | None) -> Iterator[Task]:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            TextColumn,
-            TransferSpeedColumn,
-        )
-        from rich.progress import (
-            Progress as Bars,
-        )
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-        )
-        with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    def task(self, title: str, *, total: int | None = None) -> Iterator[Task]:
+        with self._lock:
+            if self._bars is None:
+                self._bars = _bars()
+                self._bars.start()
+            bars = self._bars
+            self._open += 1
             identity = bars.add_task(title, total=total)
+        try:
+            yield _Bar(bars, identity)
+        finally:
+            with self._lock:
+                bars.remove_task(identity)
+                self._open -= 1
+                if not self._open:
+                    self._bars = None
+                    bars.stop()
 
-            class Bar:
-                def advance(self, count: int) -> None:
-                    bars.advance(identity, count)
 
-            yield Bar()
+def _bars() -> "Bars":
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    return Bars(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,  # results stay on stdout, whoever draws on stderr
+    )
 
 
 def progress_for(settings: Settings) -> Progress:

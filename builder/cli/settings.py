@@ -13,10 +13,15 @@ import click
 
 from builder.cli.log import configure_logging
 from builder.cli.unchanged import store_directory
+from builder.errors import UsageError
 from builder.oci import Platform
 from builder.value import field, value
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+
+
+DONE = "done"
+"""Where a command leaves what it has done so far, for the one JSON document of a run that fails."""
 
 
 @value
@@ -61,15 +66,18 @@ class Settings:
         for item in self.environment.get("BUILDER_MIRRORS", "").split():
             prefix, equals, target = item.partition("=")
             if not equals or not prefix or not target:
-                raise click.UsageError(f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}")
+                raise UsageError(
+                    f"BUILDER_MIRRORS: expected PREFIX=TARGET, got {item!r}",
+                    hint="pairs are separated by blanks",
+                )
             pairs[prefix] = target
         return pairs
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+def _keep(context: click.Context, parameter: click.Parameter, given: Any) -> None:
     """Remember a shared option wherever it stood; the one nearest to the command wins."""
-    if value not in (None, False, 0):
-        context.find_root().obj[parameter.name] = value
+    if given not in (None, False, 0):
+        context.find_root().obj[parameter.name] = given
 
 
 SHARED: tuple[Callable[[CallableT], CallableT], ...] = (

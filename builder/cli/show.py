@@ -2,10 +2,13 @@
 terminal."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from builder.cli.settings import DONE, Settings
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -45,3 +48,42 @@ def encoded(value: Any) -> str:
 def document(value: Any) -> None:
     """Print the one JSON document of a run."""
     click.echo(encoded(value))
+
+
+def result(
+    settings: Settings, value: Mapping[str, Any], text: str, *, aside: str | None = None
+) -> None:
+    """Print what a command came to: the document with ``--json``, else the text. ``aside`` is for
+    people who watch, and goes to stderr."""
+    if settings.json:
+        document(value)
+        return
+    click.echo(text)
+    if aside is not None and not settings.quiet:
+        click.echo(aside, err=True)
+
+
+def so_far(settings: Settings, value: Mapping[str, Any], text: str) -> None:
+    """As :func:`result`, for a run that will fail: the document is that of the error, too."""
+    if settings.json:
+        click.get_current_context().find_root().obj[DONE] = value
+    else:
+        click.echo(text)
+
+
+@contextmanager
+def one_by_one(settings: Settings, key: str) -> Iterator[Callable[[Mapping[str, Any], str], None]]:
+    """Results as they come. People read each at once; the document lists all of them under
+    ``key``, also beside the error of one that failed."""
+    items: list[Mapping[str, Any]] = []
+    run = click.get_current_context().find_root().obj
+
+    def tell(value: Mapping[str, Any], text: str) -> None:
+        items.append(value)
+        run[DONE] = {key: items}
+        if not settings.json:
+            click.echo(text)
+
+    yield tell
+    if settings.json:
+        document({key: items})

@@ -4,13 +4,14 @@ import click
 
 from builder.build_record import needed, own_layers
 from builder.cli import show
+from builder.cli.app import Commands
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.world import store_of
 from builder.errors import IntegrityError
 
 
-@click.group("store")
+@click.group("store", cls=Commands)
 def command() -> None:
     """Verify, collect or measure the store."""
 
@@ -27,30 +28,28 @@ def verify(settings: Settings, repair: bool) -> None:
     store = store_of(settings)
     report = check(store, required=lambda: own_layers(store), progress=progress_for(settings))
     dropped = drop_damaged(store, report) if repair else ()
-    if settings.json:
-        show.document(
-            {
-                "blobs": report.blobs,
-                "bytes": report.size,
-                "errors": [{"at": item.at, "problem": item.problem} for item in report.errors],
-                "absent": [str(digest) for digest in report.absent],
-                "stale": list(report.stale),
-                "leftovers": list(report.leftovers),
-                "repaired": [str(digest) for digest in dropped],
-            }
-        )
-    else:
-        for item in report.errors:
-            click.echo(f"{item.at}: {item.problem}")
-        click.echo(f"{report.blobs} blobs, {show.size(report.size)}: {len(report.errors)} errors")
-        if dropped:
-            click.echo(f"dropped {len(dropped)} damaged blobs; the next build makes them anew")
-    if report.errors and not repair:
-        raise IntegrityError(
-            f"store: {len(report.errors)} errors, the first at {report.errors[0].at}:"
-            f" {report.errors[0].problem}",
-            hint="builder store verify --repair drops what is damaged; a build makes it anew",
-        )
+    value = {
+        "blobs": report.blobs,
+        "bytes": report.size,
+        "errors": [{"at": item.at, "problem": item.problem} for item in report.errors],
+        "absent": [str(digest) for digest in report.absent],
+        "stale": list(report.stale),
+        "leftovers": list(report.leftovers),
+        "repaired": [str(digest) for digest in dropped],
+    }
+    lines = [f"{item.at}: {item.problem}" for item in report.errors]
+    lines.append(f"{report.blobs} blobs, {show.size(report.size)}: {len(report.errors)} errors")
+    if dropped:
+        lines.append(f"dropped {len(dropped)} damaged blobs; the next build makes them anew")
+    if repair or not report.errors:
+        show.result(settings, value, "\n".join(lines))
+        return
+    show.so_far(settings, value, "\n".join(lines))
+    raise IntegrityError(
+        f"store: {len(report.errors)} errors, the first at {report.errors[0].at}:"
+        f" {report.errors[0].problem}",
+        hint="builder store verify --repair drops what is damaged; a build makes it anew",
+    )
 
 
 @command.command("gc")

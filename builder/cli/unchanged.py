@@ -28,33 +28,27 @@ def store_directory(environment: Mapping[str, str]) -> str:
     return f"{cache}/builder"
 
 
-def plain(arguments: Sequence[str]) -> bool:
-    """Whether this is a command line that can be answered from memory."""
-    return (
-        len(arguments) > 1
-        and arguments[0] == "build"
-        and all(not item.startswith("-") or item == "--json" for item in arguments[1:])
-    )
-
-
-def key(arguments: Sequence[str]) -> str:
-    """The name of the answer: this program, this directory, this command line."""
-    parts = (__version__, str(ASSEMBLY), os.getcwd(), *arguments)
+def key(variants: Sequence[str], *, as_json: bool) -> str:
+    """The name of the answer: this program, this directory, these variants."""
+    parts = (__version__, str(ASSEMBLY), os.getcwd(), "json" if as_json else "text", *variants)
     return Digest.of("\0".join(parts).encode("utf-8", "surrogateescape")).hex
 
 
 def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """What the build would print; ``None`` when it has to be run to know.
+    """What ``builder build`` with these arguments would print; ``None`` when it has to be run to
+    know.
 
     The note has a line for each question to the project's files (question, digest of the answer or
     ``-``, file), for each image (``image``, digest, name in the store) and for each blob (``blob``,
     digest, size); an empty line; and the output.
     """
-    if not plain(arguments):
+    variants = [item for item in arguments if item != "--json"]
+    if not variants or any(item.startswith("-") for item in variants):
         return None
+    name = key(variants, as_json=len(variants) < len(arguments))
     store = store_directory(environment)
     try:
-        with Path(f"{store}/notes/{notes.ANSWER}/{key(arguments)}").open(encoding="utf-8") as note:
+        with Path(f"{store}/notes/{notes.ANSWER}/{name}").open(encoding="utf-8") as note:
             head, _, output = note.read().partition("\n\n")
         with Path(f"{store}/index.json").open(encoding="utf-8") as index:
             named = index.read()

@@ -1,92 +1,87 @@
 """``builder why``."""
 
+from typing import Any
+
 import click
 
-from builder.build_record import Record, recorded
+from builder.build_record import recorded
 from builder.cli import show
-from builder.cli.settings import (
-    Settings,
-    command_with_settings,
-    platform_option,
-    shared_options,
-)
-from builder.cli.world import open_project, open_store, platform_of
-from builder.errors import UsageError
-from builder.explain import responsible
-from builder.oci import Platform
+from builder.cli.site import VARIANT, Site, project_command
+from builder.digest import Digest
 from builder.pipeline import kept
+from builder.why import Touch, Trail, trail
 
 
-@click.command("why")
-@click.argument("variant")
-@click.argument("path")
-@platform_option
-@shared_options
-@command_with_settings
-def command(settings: Settings, variant: str, path: str, platform: Platform | None) -> None:
+@project_command("why", VARIANT, click.argument("path"))
+def command(site: Site, variant: str, path: str) -> None:
     """Say which step and pin is responsible for a file.
 
-    PATH is a file of the image: absolute, or the end of the path of a file that a step changed
-    (vllm/config.py).
+    PATH is a file of the last build on this machine: absolute, or the end of the path
+    (vllm/config.py) of a file that a step wrote, or else of one that the base has.
     """
-    project = open_project(settings)
-    store = open_store(settings, project)
-    record = recorded(
-        kept(project, variant, store=store, platform=platform_of(project, platform)), store
-    )
-    full = path.lstrip("/") if path.startswith("/") else _full(path, _paths(record))
-    touches = responsible(record, full, store)
-    if settings.json:
-        show.document(
+    image = kept(site.project, variant, store=site.store, platform=site.platform)
+    found = trail(recorded(image, site.store), path, site.store)
+    show.result(site.settings, _document(found, image), _text(found, path, variant))
+
+
+def _document(found: Trail, image: Digest) -> dict[str, Any]:
+    base = found.base
+    return {
+        "path": found.path,
+        "image": str(image),
+        "link": found.link,
+        "base": None
+        if base is None
+        else {"layer": str(base.layer), "content": _full(base.content)},
+        "base_read": found.base_read,
+        "touched_by": [
             {
-                "path": full,
-                "image": str(record.digest),
-                "touched_by": [
-                    {
-                        "step": item.step,
-                        "kind": item.kind,
-                        "pins": list(item.pins),
-                        "verdict": item.verdict,
-                        "pre": None if item.pre is None else str(item.pre),
-                        "post": None if item.post is None else str(item.post),
-                        "offsets": list(item.offsets),
-                    }
-                    for item in touches
-                ],
+                "step": item.step,
+                "kind": item.kind,
+                "pins": list(item.pins),
+                "verdict": item.verdict,
+                "pre": _full(item.pre),
+                "post": _full(item.post),
+                "offsets": list(item.offsets),
             }
-        )
-        return
-    if not touches:
-        click.echo(f"/{full}: no step of {variant} writes it; it is as the base has it")
-        return
-    click.echo(f"/{full}")
-    click.echo(
-        show.table(
-            ("STEP", "KIND", "VERDICT", "BEFORE", "AFTER", "INPUTS"),
-            [
-                (
-                    item.step,
-                    item.kind,
-                    item.verdict + (f" {list(item.offsets)}" if any(item.offsets) else ""),
-                    "-" if item.pre is None else item.pre.short,
-                    "removed" if item.post is None else item.post.short,
-                    ", ".join(item.pins),
-                )
-                for item in touches
-            ],
-        )
-    )
+            for item in found.touches
+        ],
+    }
 
 
-def _paths(record: Record) -> list[str]:
-    return sorted({file.path for step in record.steps for file in step.output.files})
+def _text(found: Trail, path: str, variant: str) -> str:
+    head = f"/{found.path}"
+    if path.startswith("/") and path != head:
+        head = f"{path} leads to {head}"
+    if found.link is not None:
+        head += f", a link to {found.link!r}"
+    lines = [head]
+    if not found.touches:
+        lines.append(f"no step of {variant} writes it: it is as the base has it")
+    if not found.base_read:
+        lines.append("what the base has there is not known: its layers were not read here")
+    rows = [_base_row(found)] if found.base is not None else []
+    rows += [_row(item) for item in found.touches]
+    if rows:
+        lines.append(show.table(("STEP", "KIND", "VERDICT", "BEFORE", "AFTER", "INPUTS"), rows))
+    return "\n".join(lines)
 
 
-def _full(path: str, known: list[str]) -> str:
-    found = [item for item in known if item == path or item.endswith(f"/{path}")]
-    if len(found) > 1:
-        raise UsageError(
-            f"{path!r} is the end of {len(found)} paths: {', '.join(found)}",
-            hint="write more of the path",
-        )
-    return found[0] if found else path
+def _base_row(found: Trail) -> tuple[str, ...]:
+    assert found.base is not None
+    return ("base", "", "", "", _short(found.base.content), f"layer {found.base.layer}")
+
+
+def _row(item: Touch) -> tuple[str, ...]:
+    offsets = f" {list(item.offsets)}" if any(item.offsets) else ""
+    after = "removed" if item.post is None else item.post.short
+    verdict = f"{item.verdict}{offsets}"
+    return (item.step, item.kind, verdict, _short(item.pre), after, ", ".join(item.pins))
+
+
+def _full(digest: Digest | None) -> str | None:
+    return None if digest is None else str(digest)
+
+
+def _short(digest: Digest | None) -> str:
+    return "-" if digest is None else digest.short

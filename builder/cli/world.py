@@ -1,7 +1,5 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,59 +43,60 @@ def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     return FileStore(settings.store_path)
 
 
-@contextmanager
-def at_work(settings: Settings) -> Iterator[tuple[Project, World]]:
-    """The project and everything that the flow may touch; what is written to the store meanwhile
-    is not collected."""
-    project = open_project(settings)
-    world = open_world(settings, project)
-    with world.store.lease():
-        yield project, world
+def open_world(settings: Settings, project: Project, store: FileStore | None = None) -> World:
+    """Everything that the flow may touch; without ``store``, the one of the settings."""
+    if store is None:
+        store = open_store(settings, project)
+    adapters = _Adapters(settings, project, store)
+    return World(
+        store=store,
+        progress=progress_for(settings),
+        make_registry=adapters.registry,
+        make_git=adapters.git,
+        make_wheels=adapters.wheels,
+        make_engine=adapters.engine,
+        open_layout=adapters.layout,
+        make_layout=FileStore,
+    )
 
 
-def open_world(settings: Settings, project: Project) -> World:
-    """Everything that the flow may touch."""
-    store = open_store(settings, project)
+class _Adapters:
+    """Each one is loaded when it is made."""
 
-    def make_registry() -> Registry:
+    def __init__(self, settings: Settings, project: Project, store: FileStore) -> None:
+        self.settings = settings
+        self.project = project
+        self.store = store
+
+    def registry(self) -> Registry:
         from builder.adapters.registry.client import RegistryClient
 
-        return RegistryClient(_registry_configuration(settings, project))
+        return RegistryClient(_registry_configuration(self.settings, self.project))
 
-    def make_git() -> Git:
+    def git(self) -> Git:
         from builder.adapters.git import GitMirror
 
         return GitMirror(
-            store.paths.root / "git",
-            mirrors=_git_mirrors(settings, project),
-            offline=settings.offline,
+            self.store.paths.root / "git",
+            mirrors=_git_mirrors(self.settings, self.project),
+            offline=self.settings.offline,
         )
 
-    def make_wheels() -> Wheels:
+    def wheels(self) -> Wheels:
         from builder.adapters.wheelhouse import Wheelhouse
 
-        return Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=settings.offline)
+        cache = self.store.paths.root / "wheels"
+        return Wheelhouse(self.project.root, cache=cache, offline=self.settings.offline)
 
-    def open_layout(path: Path) -> Origin:
+    def layout(self, path: Path) -> Origin:
         from builder.adapters.layout import LayoutOrigin
 
         return LayoutOrigin(path)
 
-    def make_engine() -> Engine:
+    def engine(self) -> Engine:
         from builder.adapters.engine import DockerEngine
 
-        return DockerEngine(settings.environment.get("DOCKER_HOST"))
-
-    return World(
-        store=store,
-        progress=progress_for(settings),
-        make_registry=make_registry,
-        make_git=make_git,
-        make_wheels=make_wheels,
-        make_engine=make_engine,
-        open_layout=open_layout,
-        make_layout=FileStore,
-    )
+        return DockerEngine(self.settings.environment.get("DOCKER_HOST"))
 
 
 def _git_mirrors(settings: Settings, project: Project) -> dict[str, str]:

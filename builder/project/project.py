@@ -1,6 +1,6 @@
 """The project as values. Each file is read once, when something asks for what it holds."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -40,6 +40,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._files = Files(root)
+        self._variants: dict[str, Variant] = {}
         if not self._files.is_directory("variants"):
             raise ProjectError(
                 f"{root}: no project here, there is no directory 'variants'",
@@ -63,6 +64,8 @@ class Project:
 
     def variant(self, name: str) -> Variant:
         """The recipe ``name``, every pin and overlay that it names being there."""
+        if name in self._variants:
+            return self._variants[name]
         file = f"variants/{name}.yaml"
         data = self._read(file) if is_name(name) else None
         if data is None:
@@ -71,7 +74,9 @@ class Project:
                 f"no variant {name!r} in variants",
                 hint=did_you_mean(near) or "builder variants lists them",
             )
-        return read_variant(data, name=name, file=file, known=self)
+        variant = read_variant(data, name=name, file=file, known=self)
+        self._variants[name] = variant
+        return variant
 
     @cached_property
     def lock(self) -> Lock:
@@ -196,15 +201,53 @@ class Project:
         self.update(file, change)
         return file
 
-    def documents(self) -> Iterator[tuple[str, bytes]]:
-        """Every YAML file of the project by name, with its bytes, unparsed."""
-        names = [SETTINGS_FILE, *(f"variants/{name}.yaml" for name in self.variants())]
-        names += [f"overlays/{name}/{OVERLAY_FILE}" for name in self.overlays]
-        for directory in ("lockfiles", "lockfiles/images"):
-            names += [f"{directory}/{name}" for name in self._files.names(directory)]
-        for name in names:
-            if name.endswith(".yaml") and (data := self._read(name)) is not None:
-                yield name, data
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """As :meth:`variants`, whatever else stands beside them."""
+        return tuple(name.removesuffix(".yaml") for name in self._recipes("variants"))
+
+    def documents(self) -> tuple[str, ...]:
+        """The name of every file that a build may read as YAML. That of an overlay may be absent;
+        what stands in its place need not be a file."""
+        present = set(self._files.names("lockfiles"))
+        return (
+            *([SETTINGS_FILE] if SETTINGS_FILE in self._files.names(".") else []),
+            *(file for file in codec.FILES if file.partition("/")[2] in present),
+            *(f"lockfiles/images/{name}" for name in self._recipes("lockfiles/images")),
+            *(f"variants/{name}" for name in self._recipes("variants")),
+            *(f"overlays/{name}/{OVERLAY_FILE}" for name in self.overlays),
+        )
+
+    def document(self, file: str) -> bytes:
+        """The bytes of one of :meth:`documents`, unparsed."""
+        data = self._read(file)
+        if data is None:
+            raise ProjectError(f"{file}: no such file")
+        return data
+
+    def strays(self) -> tuple[str, ...]:
+        """What stands where only recipes and locks do, and is neither: nothing reads it."""
+        known = {file.partition("/")[2] for file in codec.FILES} | {"images"}
+        found = [
+            f"lockfiles/{name}" for name in self._files.names("lockfiles") if name not in known
+        ]
+        for directory in ("lockfiles/images", "variants"):
+            recipes = self._recipes(directory)
+            names = self._files.names(directory)
+            found += [f"{directory}/{name}" for name in names if name not in recipes]
+        overlays = self._files.names("overlays")
+        return (*found, *(f"overlays/{name}" for name in overlays if name not in self.overlays))
+
+    def has_directory(self, path: str) -> bool:
+        """Whether the project has this directory, which a recipe or a lock names."""
+        return self._files.is_directory(path)
+
+    def _recipes(self, directory: str) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name in self._files.names(directory)
+            if name.endswith(".yaml") and is_name(name.removesuffix(".yaml"))
+        )
 
     def _read(self, file: str) -> bytes | None:
         return self._files.read(file, limit=SIZE_LIMIT)

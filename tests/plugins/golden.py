@@ -4,16 +4,22 @@ A golden digest or document is a promise about bytes. The commit that changes on
 where it is bytes of an image it raises ``builder.ASSEMBLY`` in the same commit.
 """
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-_ROOT = Path(__file__).parents[1] / "golden"
+_PROJECT = Path(__file__).parents[2]
+_ROOT = _PROJECT / "tests/golden"
 _REWRITTEN = pytest.StashKey[list[str]]()
 
-Golden = Callable[[str, str], None]
-"""``golden(name, got)`` compares ``got`` with the file tests/golden/NAME."""
+
+class Golden(Protocol):
+    """What the fixture gives."""
+
+    def __call__(self, name: str, got: str, *, root: Path = _ROOT) -> None:
+        """Compare ``got`` with the file NAME below ``root``: tests/golden, or the place of
+        something that is generated and ships."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,18 +42,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def golden(pytestconfig: pytest.Config) -> Golden:
     """Compare text with a file of tests/golden, or write it under ``--rewrite-golden``."""
 
-    def compare(name: str, got: str) -> None:
-        path = _ROOT / name
+    def compare(name: str, got: str, *, root: Path = _ROOT) -> None:
+        path = root / name
+        shown = path.relative_to(_PROJECT)
         wanted = path.read_bytes().decode() if path.exists() else None
         if wanted == got:
             return
         if pytestconfig.getoption("rewrite_golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(got.encode())
-            pytestconfig.stash[_REWRITTEN].append(name)
+            pytestconfig.stash[_REWRITTEN].append(str(shown))
             return
-        assert wanted is not None, f"tests/golden/{name} does not exist: run make golden"
-        assert got == wanted, f"differs from tests/golden/{name}: run make golden, review the diff"
+        assert wanted is not None, f"{shown} does not exist: run make golden"
+        assert got == wanted, f"differs from {shown}: run make golden, review the diff"
 
     return compare
 
@@ -56,4 +63,4 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     for name in config.stash[_REWRITTEN]:
-        terminalreporter.line(f"rewritten: tests/golden/{name}")
+        terminalreporter.line(f"rewritten: {name}")

@@ -19,6 +19,7 @@ TOOLS = {
     "docker": "docker.io",
     "docker-registry": "docker-registry",
     "dockerd": "docker.io",
+    "dot": "graphviz",
     "git": "git",
     "make": "make",
     "patch": "patch",

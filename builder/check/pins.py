@@ -1,0 +1,64 @@
+"""The pins and overlays of a project: what they say, and whether anything uses them."""
+
+from collections.abc import Iterator, Sequence
+
+from builder.check.finding import Finding, error_at, warning_at
+from builder.errors import BuilderError
+from builder.lock.model import ImagePin, Lock, ModelPin, Pin, PullPin, SourcePin, WheelPin
+from builder.project import Project
+from builder.steps.request import Materials
+from builder.variant import OverlayStep, PinnedBase, PullStep, SourceStep, Variant, WheelsStep
+
+
+def local_wheels(lock: Lock, materials: Materials) -> Iterator[Finding]:
+    """Wheels that stand unpacked in the project, packed anew."""
+    for pin in lock.wheels.values():
+        if pin.path is not None:
+            try:
+                materials.wheel(pin)
+            except BuilderError as error:
+                yield error_at(pin.at, error)
+
+
+def models(lock: Lock) -> Iterator[Finding]:
+    """Models that cannot be verified as a whole."""
+    for pin in lock.models.values():
+        if lacking := sum(1 for file in pin.files if file.digest is None):
+            yield warning_at(pin.at, f"{lacking} of {len(pin.files)} files are without a digest")
+
+
+def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterator[Finding]:
+    """Pins and overlays that no variant names: dead weight that looks alive."""
+    used = {key for variant in variants for key in _uses(variant, lock)}
+    pins: list[Pin] = [
+        *lock.images.values(),
+        *lock.pulls.values(),
+        *lock.sources.values(),
+        *lock.wheels.values(),
+        *lock.models.values(),
+    ]
+    for pin in pins:
+        if (type(pin), pin.name) not in used:
+            yield warning_at(pin.at, "no variant uses it", hint="remove it, or use it")
+    for name in project.overlays:
+        if (OverlayStep, name) not in used:
+            yield warning_at(f"overlays/{name}", "no variant uses it", hint="remove it, or use it")
+
+
+def _uses(variant: Variant, lock: Lock) -> Iterator[tuple[type, str]]:
+    if isinstance(variant.base, PinnedBase):
+        yield ImagePin, variant.base.pin
+    yield from ((ModelPin, name) for name in variant.models)
+    for step in variant.steps:
+        match step:
+            case PullStep(pull=name):
+                yield PullPin, name
+                pin = lock.pulls.get(name)
+                if pin is not None and pin.published is not None:
+                    yield SourcePin, pin.published.source
+            case OverlayStep(overlay=name):
+                yield OverlayStep, name
+            case SourceStep(source=name):
+                yield SourcePin, name
+            case WheelsStep(wheels=names):
+                yield from ((WheelPin, name) for name in names)

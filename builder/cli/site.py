@@ -1,0 +1,101 @@
+"""Where a command works: the project, its platform, its store and the world, opened in one place.
+
+A command is a function of a :class:`Site` and its own parameters::
+
+    @project_command("load", VARIANT, click.option("--name"))
+    def command(site: Site, variant: str, name: str | None) -> None:
+        with site.at_work(variant) as world:
+            ...
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, update_wrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from builder.adapters.store import FileStore
+from builder.cli.settings import (
+    SHARED,
+    Settings,
+    command_with_settings,
+    platform_option,
+)
+from builder.cli.world import open_project, open_store, open_world, platform_of
+from builder.oci import Platform
+from builder.pipeline import World
+from builder.project import Project
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class Site:
+    """The project in ``-C DIR`` and what belongs to it; each part is opened when it is needed.
+
+    Args:
+        settings: The shared options.
+        asked: ``--platform``.
+    """
+
+    def __init__(self, settings: Settings, asked: Platform | None = None) -> None:
+        self.settings = settings
+        self.asked = asked
+
+    @cached_property
+    def project(self) -> Project:
+        return open_project(self.settings)
+
+    @cached_property
+    def platform(self) -> Platform:
+        return platform_of(self.project, self.asked)
+
+    @cached_property
+    def store(self) -> FileStore:
+        return open_store(self.settings, self.project)
+
+    @contextmanager
+    def at_work(self, *variants: str) -> Iterator[World]:
+        """Everything that the flow may touch; what is written to the store meanwhile is not
+        collected. The recipes are read first: a name that leads nowhere makes no store."""
+        for name in variants:
+            self.project.variant(name)
+        world = open_world(self.settings, self.project, self.store)
+        with world.store.lease():
+            yield world
+
+
+def project_command(
+    name: str, *parameters: Callable[[Any], Any]
+) -> Callable[[Callable[..., None]], click.Command]:
+    """A command on a project: its own parameters, ``--platform``, and the shared options."""
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        def on_site(settings: Settings, platform: Platform | None, **given: Any) -> None:
+            function(Site(settings, platform), **given)
+
+        command = command_with_settings(update_wrapper(on_site, function))
+        for parameter in reversed((*parameters, platform_option, *SHARED)):
+            command = parameter(command)
+        return click.command(name)(command)
+
+    return decorate
+
+
+def variant_names(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """For shells: the names in ``variants/`` that begin so. The files are not read."""
+    from click.shell_completion import CompletionItem
+
+    directory = Path((context.find_root().obj or {}).get("directory", ".")) / "variants"
+    names = sorted(path.stem for path in directory.glob("*.yaml"))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+VARIANT = click.argument("variant", shell_complete=variant_names)
+VARIANTS = click.argument(
+    "variants", nargs=-1, required=True, metavar="VARIANT...", shell_complete=variant_names
+)

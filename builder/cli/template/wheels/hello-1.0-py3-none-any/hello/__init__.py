@@ -1,0 +1,3 @@
+"""A stand-in for the package that your images patch."""
+
+__version__ = "1.0"

@@ -1,0 +1,57 @@
+"""``builder explain``: why two builds differ."""
+
+from pathlib import Path
+
+from builder.digest import Digest
+from tests.cli.conftest import Builder
+from tests.plugins.golden import Golden
+
+
+def build(builder: Builder, name: str = "hello") -> str:
+    digest = builder("build", name, "--json").json["images"][0]["digest"]
+    assert isinstance(digest, str)
+    return digest
+
+
+def test_two_builds_of_one_variant_differ_in_the_edit(
+    builder: Builder, project: Path, golden: Golden
+) -> None:
+    first = build(builder)
+    overlay = project / "overlays/greeting/overlay.yaml"
+    overlay.write_text(overlay.read_text().replace("replace: Hello", "replace: Welcome"))
+    second = build(builder)
+    ran = builder("explain", first, second)
+    assert (ran.status, ran.err) == (0, "")
+    golden("cli/explain.txt", ran.out)
+    golden("cli/explain.json", builder("explain", first, "hello", "--json").out)
+
+
+def test_two_variants_differ_in_steps_and_settings(
+    builder: Builder, project: Path, golden: Golden
+) -> None:
+    text = (project / "variants/hello.yaml").read_text()
+    other = text.replace("  - overlay: greeting     # the change in overlays/greeting/\n", "")
+    (project / "variants/plain.yaml").write_text(other.replace("[python3, -m, hello]", "[sh]"))
+    builder("build", "hello", "plain")
+    golden("cli/explain-variants.txt", builder("explain", "hello", "plain").out)
+
+
+def test_the_same_image_differs_in_nothing(builder: Builder) -> None:
+    digest = build(builder)
+    assert builder("explain", "hello", digest).out == f"nothing differs: {digest}\n"
+    assert builder("explain", "hello", "hello", "--json").json == {
+        "first": digest,
+        "second": digest,
+        "differences": [],
+    }
+
+
+def test_an_image_that_nobody_built_here_is_refused(builder: Builder) -> None:
+    build(builder)
+    unknown = Digest.of(b"unknown")
+    ran = builder("explain", "hello", str(unknown))
+    assert (ran.status, ran.out) == (3, "")
+    assert ran.err == (
+        f"builder: error: no record of image {unknown} in the store\n"
+        "  hint: build it again on this machine\n"
+    )

@@ -1,0 +1,140 @@
+"""What the command line refuses: words, statuses, streams, and nothing changed by it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DEMO, Builder, tree
+
+REFUSED = [
+    (("biuld", "hello"), 2, "no command 'biuld' in builder", "did you mean 'build'?"),
+    (("xyzzy",), 2, "no command 'xyzzy' in builder", "builder --help lists them"),
+    (("store", "vrify"), 2, "no command 'vrify' in builder store", "did you mean 'verify'?"),
+    (("store", "x"), 2, "no command 'x' in builder store", "builder store --help lists them"),
+    (("--jsn", "plan"), 2, "no such option '--jsn'", "did you mean '--json'?"),
+    (("plan", "hello", "-x"), 2, "no such option '-x'", "builder plan --help says what it takes"),
+    (("plan",), 2, "missing argument 'VARIANT'", "builder plan --help says what it takes"),
+    (("build",), 2, "missing argument 'VARIANT...'", "builder build --help says what it takes"),
+    (
+        ("plan", "hello", "more"),
+        2,
+        "got unexpected extra argument (more)",
+        "builder plan --help says what it takes",
+    ),
+    (
+        ("graph", "hello", "--format", "png"),
+        2,
+        "invalid value for '--format': 'png' is not one of 'dot', 'mermaid', 'svg'",
+        "builder graph --help says what it takes",
+    ),
+    (
+        ("-C", "nowhere", "variants"),
+        2,
+        "invalid value for '-C': Directory 'nowhere' does not exist",
+        "builder --help says what it takes",
+    ),
+    (
+        ("build", "hello", "hello", "--push", "a"),
+        2,
+        "--push takes one variant",
+        "push them one after the other",
+    ),
+    (("push", "hello", "UPPER"), 2, None, None),
+    (("explain", "sha256:12", "hello"), 2, "digest: sha256 takes 64 hex digits, got 2: '12'", None),
+    (("why", "hello", "../x"), 3, "variant 'hello' was not built for linux/amd64 yet", None),
+    (("plan", "helo"), 3, "no variant 'helo' in variants", "did you mean 'hello'?"),
+    (("build", "xyzzy"), 3, "no variant 'xyzzy' in variants", "builder variants lists them"),
+    (("accept", "helo"), 3, "no variant 'helo' in variants", "did you mean 'hello'?"),
+    (("check", "helo"), 3, "no variant 'helo' in variants", "did you mean 'hello'?"),
+    (("push", "helo", "localhost:1/a"), 3, "no variant 'helo' in variants", None),
+    (("load", "helo"), 3, "no variant 'helo' in variants", None),
+    (("graph", "helo"), 3, "no variant 'helo' in variants", None),
+    (
+        ("-C", "overlays", "variants"),
+        3,
+        "overlays: no project here, there is no directory 'variants'",
+        None,
+    ),
+    (("build", "hello", "--platform", "vax"), 2, None, None),
+]
+IDS = [" ".join(arguments) for arguments, *_ in REFUSED]
+
+
+@pytest.mark.parametrize(("arguments", "status", "message", "hint"), REFUSED, ids=IDS)
+def test_a_refusal_is_on_stderr_with_its_status_and_changes_nothing(
+    arguments: tuple[str, ...],
+    status: int,
+    message: str | None,
+    hint: str | None,
+    builder: Builder,
+    project: Path,
+    store: Path,
+) -> None:
+    before = tree(project)
+    ran = builder(*arguments)
+    assert (ran.status, ran.out) == (status, "")
+    first, *rest = ran.err.splitlines()
+    assert first.startswith("builder: error: ")
+    assert message is None or first == f"builder: error: {message}"
+    assert hint is None or rest == [f"  hint: {hint}"]
+    assert not any(line.endswith(".") for line in ran.err.splitlines())
+    assert tree(project) == before
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(("arguments", "status", "message", "hint"), REFUSED, ids=IDS)
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_with_json_it_is_the_one_document_too(
+    arguments: tuple[str, ...],
+    status: int,
+    message: str | None,
+    hint: str | None,
+    where: str,
+    builder: Builder,
+) -> None:
+    plain = builder(*arguments)
+    ran = builder(*(("--json", *arguments) if where == "before" else (*arguments, "--json")))
+    assert (ran.status, ran.err) == (status, plain.err)
+    error = ran.json["error"]
+    assert list(ran.json) == ["error"]
+    assert list(error) == ["message", "hint", "exit_status"]
+    assert (error["exit_status"], error["message"]) == (status, message or error["message"])
+    assert hint is None or error["hint"] == hint
+
+
+def test_a_step_that_does_not_apply_says_which_file_and_how(
+    builder: Builder, project: Path, store: Path
+) -> None:
+    overlay = project / "overlays/greeting/overlay.yaml"
+    overlay.write_text(overlay.read_text().replace("anchor: Goodbye", "anchor: Farewell"))
+    ran = builder("--json", "build", "hello")
+    assert ran.status == 6
+    error = ran.json["error"]
+    assert list(error) == ["message", "hint", "exit_status", "verdict", "path", "findings"]
+    assert (error["verdict"], error["path"]) == (
+        "drift-anchor",
+        "usr/local/lib/python3.12/dist-packages/hello/greeting.py",
+    )
+    assert ran.err.startswith(f"builder: error: {error['message']}\n")
+    index = json.loads((store / "index.json").read_text())
+    assert index["manifests"] == [], "no image is referenced"
+
+
+def test_a_bug_keeps_its_traceback_and_exits_1(command: Builder, project: Path) -> None:
+    """There is no bug to show, so one is put where Python looks first."""
+    broken = project / "broken/builder"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text(
+        "import pathlib, sys\n"
+        "__path__ = [str(pathlib.Path(p) / 'builder') for p in sys.path[1:]"
+        " if (pathlib.Path(p) / 'builder/cli').is_dir()]\n"
+        "exec((pathlib.Path(__path__[0]) / '__init__.py').read_text())\n"
+        "import builder.explain\n"
+        "builder.explain.differences = lambda *a: 1 // 0\n"
+    )
+    assert command("build", "hello").status == 0
+    ran = command("explain", "hello", "hello", PYTHONPATH=f"{broken.parent}:{DEMO}")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("Traceback (most recent call last):\n")
+    assert ran.err.endswith("ZeroDivisionError: integer division or modulo by zero\n")
