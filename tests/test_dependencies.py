@@ -26,7 +26,8 @@ def _imported() -> dict[str, Path]:
                 continue
             for name in names:
                 found.setdefault(name.partition(".")[0], path.relative_to(ROOT))
-    for name in {"builder", "_typeshed", *sys.stdlib_module_names}:
+    # compression is of the standard library from 3.14 on, and imported only there.
+    for name in {"builder", "_typeshed", "compression", *sys.stdlib_module_names}:
         found.pop(name, None)
     return found
 
