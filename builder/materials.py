@@ -78,7 +78,7 @@ class PinnedMaterials:
         if got != pin.diff:
             raise IntegrityError(
                 f"{pin.at}: the change is {got}, the lock pins {pin.diff}",
-                hint="the pull request was changed; 'builder bump pull' shows how",
+                hint="the pull request was changed; look at it, then pin commits and digest anew",
             )
         return data
 

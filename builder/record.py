@@ -9,15 +9,11 @@ import base64
 import binascii
 import csv
 import io
-import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from builder.changes import Content, Inline, Put
 from builder.digest import Digest
 from builder.errors import IntegrityError
-from builder.python_layout import PythonLayout, project_of
-from builder.tree import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,68 +111,3 @@ def parse(data: bytes, *, at: str) -> tuple[Row, ...]:
 def encode(rows: Iterable[Row]) -> bytes:
     """The file: rows sorted by path, lines ended by a line feed."""
     return "".join(row.line() + "\n" for row in sorted(rows, key=lambda row: row.path)).encode()
-
-
-def update_record(
-    view: View, layout: PythonLayout, changed: Mapping[str, Content | None]
-) -> tuple[Put, ...]:
-    """The ``RECORD`` files that must change with ``changed`` (``None``: the file is removed).
-
-    The row of each replaced file gets its new hash and size, that of a removed file goes away;
-    all other lines stay byte for byte, with their line ends. A file that no project lists, and a
-    file that is new, get no row: they are not part of any project's installation.
-
-    Only what is below the packages directory is looked up. The project named like the file's top
-    directory is read first, the others only while a file without an owner is left.
-
-    Raises:
-        IntegrityError: A RECORD that cannot be read.
-    """
-    below = f"{layout.packages}/"
-    wanted = {
-        path: content
-        for path, content in changed.items()
-        if path.startswith(below) and view.stat(path) is not None
-    }
-    tops = {path.removeprefix(below).split("/", 1)[0].lower() for path in wanted}
-    infos = [name for name in view.children(layout.packages) if name.endswith(".dist-info")]
-    infos.sort(key=lambda name: ((project_of(name) or "").replace("-", "_") not in tops, name))
-    puts: list[Put] = []
-    for info in infos:
-        if not wanted:
-            break
-        path = f"{below}{info}/RECORD"
-        entry = view.stat(path)
-        if entry is None or not entry.is_file:
-            continue
-        before = view.read(path)
-        after = _updated(before, layout.packages, own=path, wanted=wanted)
-        if after != before:
-            puts.append(Put(path=path, content=Inline(after)))
-    return tuple(sorted(puts, key=lambda put: put.path))
-
-
-def _updated(data: bytes, packages: str, *, own: str, wanted: dict[str, Content | None]) -> bytes:
-    """``data`` with the rows of ``wanted`` replaced; what is found is taken out of ``wanted``."""
-    written: list[str] = []
-    for number, (line, end) in enumerate(lines(data, at=own), start=1):
-        # Most of several thousand lines are none of ours: no CSV, no path arithmetic for them.
-        plain = line[0] not in '"./'
-        if plain and f"{packages}/{line.rsplit(',', 2)[0]}" not in wanted:
-            written.append(line + end)
-            continue
-        row = Row.parse(line, at=f"{own}:{number}")
-        path = posixpath.normpath(posixpath.join("/", packages, row.path)).lstrip("/")
-        if path not in wanted or path == own:
-            written.append(line + end)
-            continue
-        content = wanted.pop(path)
-        if content is None:
-            continue
-        bare = row.digest is None and row.size is None  # bytecode: RECORD leaves it open
-        fresh = row if bare else Row(row.path, content.digest, content.size)
-        written.append(fresh.line() + end)
-    text = "".join(written)
-    if written and not data.endswith(b"\n"):
-        text = text.removesuffix("\n").removesuffix("\r")
-    return text.encode()

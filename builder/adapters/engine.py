@@ -159,7 +159,9 @@ def _pull_fault(text: str) -> BuilderError:
     if "toomanyrequests" in text or "429" in text:
         return RateLimitError(text, hint="log in with docker login, or wait")
     if re.search(r"manifest unknown|not found|does not exist", text):
-        return GoneError(text, hint="builder escrow keeps the bytes of what is still there")
+        return GoneError(
+            text, hint="push a copy of the base to a registry of yours while you have it"
+        )
     if re.search(r"unauthorized|denied|authentication required|no basic auth", text):
         return AuthError(text, hint="log in with docker login")
     return NetworkError(text)

@@ -52,7 +52,7 @@ def pull_pin(key: str, node: Cursor) -> PullPin:
     if pin.base is None and pin.published is None:
         raise node.error(
             "neither 'base' and 'head' nor 'published', so that nothing says where the diff is",
-            hint="run builder lock to resolve the pull request",
+            hint="write the full ids of both commits, or where the diff is published",
         )
     return pin
 

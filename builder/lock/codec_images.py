@@ -54,7 +54,7 @@ def image_pin(name: str, node: Cursor) -> ImagePin:
     if pin.index is None and not pin.platforms:
         raise node.error(
             "neither 'index' nor 'platforms', so that nothing is pinned",
-            hint="run builder lock to resolve the tag",
+            hint="write the digest of the index, or of a manifest for each platform",
         )
     return pin
 

@@ -221,7 +221,7 @@ class _Reader:
                 raise node.error(
                     f"source {source!r} pins no file {shortened(path)!r}",
                     hint=did_you_mean(nearest(path, [file.path for file in pin.files]))
-                    or f"builder add source {source} adds files to the pin",
+                    or "add the file to the pin, in lockfiles/sources.yaml",
                 )
         return path
 
@@ -236,15 +236,15 @@ class _Reader:
         if self._known is not None and value not in (known := names(self._known)):
             raise node.error(
                 f"no {kind} {value!r} in {place}",
-                hint=did_you_mean(nearest(value, known)) or _first_step(kind, value),
+                hint=did_you_mean(nearest(value, known)) or _first_step(kind, value, place),
             )
         return value
 
 
-def _first_step(kind: str, value: str) -> str:
+def _first_step(kind: str, value: str, place: str) -> str:
     if kind == "overlay":
         return f"write overlays/{value}/overlay.yaml"
-    return f"builder add {kind} {value} makes the pin"
+    return f"write the pin into {place}"
 
 
 def replaces(node: Cursor) -> Digest | None:

@@ -136,7 +136,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         new="",
         message="lockfiles/vllm.yaml:3: vllm.known-good: neither 'index' nor 'platforms', so that"
         " nothing is pinned",
-        hint="run builder lock to resolve the tag",
+        hint="write the digest of the index, or of a manifest for each platform",
     ),
     Bad(
         id="a platform of one word",
@@ -297,7 +297,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         new="",
         message="lockfiles/pulls.yaml:3: pulls.vllm-40361: neither 'base' and 'head' nor"
         " 'published', so that nothing says where the diff is",
-        hint="run builder lock to resolve the pull request",
+        hint="write the full ids of both commits, or where the diff is published",
     ),
     Bad(
         id="pull request number zero",
