@@ -16,7 +16,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 def _imported() -> dict[str, Path]:
     """The top-level names that builder imports from outside itself and the standard library."""
     found: dict[str, Path] = {}
+    template = ROOT / "builder/cli/template"  # files of projects to be, not of this one
     for path in sorted((ROOT / "builder").rglob("*.py")):
+        if path.is_relative_to(template):
+            continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
