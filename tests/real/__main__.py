@@ -29,9 +29,9 @@ def main() -> int:
         rows += bakery.variants(shop, warm, claims, on=rows[0])
         wanted = reading.wanted(rows, shop, warm, claims)
         for row in rows[1:]:
-            bakery.pushed_again(row, shop, warm, claims)
+            bakery.pushed_again(row, shop, warm, claims, on=rows[0])
         reading.by_skopeo(rows, shop, claims)
-        reading.by_engine(wanted, shop, claims)
+        reading.by_engine(wanted, shop, warm, claims, base=rows[0])
         reading.by_umoci(wanted, shop, warm, claims)
         reading.by_podman(wanted, shop, claims)
         rows += bakery.cold(rows, shop, claims)
