@@ -12,6 +12,8 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
+from builder.adapters.store import FileStore
+
 ROOT = Path(__file__).resolve().parent.parent
 """The project that the scripts belong to."""
 
@@ -109,6 +111,16 @@ def download_cache() -> Path:
     given = os.environ.get("BUILDER_TEST_CACHE")
     path = Path(given) if given else user_cache_path("builder-tests", appauthor=False)
     path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def empty_store(path: Path) -> Path:
+    """Make an empty store that finds the wheels of earlier runs."""
+    with FileStore(path).lease():  # the store makes itself; only then may something lie in it
+        pass
+    wheels = download_cache() / "wheels"
+    wheels.mkdir(exist_ok=True)
+    (path / "wheels").symlink_to(wheels)
     return path
 
 

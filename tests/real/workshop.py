@@ -8,11 +8,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.adapters.store import FileStore
 from builder.adapters.wheelhouse import Wheelhouse
 from builder.lock.model import WheelPin
 from tests.access_log import AccessLog
-from tests.commands import ROOT, Builder, clean_environment, download_cache, mirrors
+from tests.commands import ROOT, Builder, clean_environment, download_cache, empty_store, mirrors
 from tests.services import RunningRegistry, running_registry
 
 FIRST = "registry.example.invalid"
@@ -32,12 +31,7 @@ class Workshop:
 
     def builder(self, name: str) -> Builder:
         """``builder`` with an empty store; wheels that were downloaded before are at hand."""
-        store = self.scratch / name
-        with FileStore(store).lease():  # the store makes itself; the wheels are beside its own
-            pass
-        wheels = download_cache() / "wheels"
-        wheels.mkdir(exist_ok=True)
-        (store / "wheels").symlink_to(wheels)
+        store = empty_store(self.scratch / name)
         hosts = {FIRST: self.first.host, SECOND: self.second.host}
         return Builder(store=store, environment=clean_environment(BUILDER_MIRRORS=mirrors(hosts)))
 
