@@ -133,20 +133,17 @@ class Builder:
     python: Path = Path(sys.executable)
     environment: Mapping[str, str] = field(default_factory=clean_environment)
 
-    def command(self, *arguments: str | Path) -> list[str | Path]:
-        """The command line."""
-        program = self.python.with_name("builder")
-        return [program, "-C", self.project, "--store", self.store, *arguments]
-
     def run(self, *arguments: str | Path) -> Finished:
-        """Run it.
+        """Run it in the project's directory, as a user does.
 
         Raises:
             CommandError: It refuses.
         """
-        return run(self.command(*arguments), environment=self.environment)
+        environment = {**self.environment, "BUILDER_STORE": str(self.store)}
+        command = (self.python.with_name("builder"), *arguments)
+        return run(command, environment=environment, directory=self.project)
 
     def ask(self, *arguments: str | Path) -> tuple[dict[str, Any], float]:
         """Run it with ``--json``; returns the document and the wall time."""
-        done = self.run("--json", *arguments)
+        done = self.run(*arguments, "--json")
         return json.loads(done.stdout), done.seconds

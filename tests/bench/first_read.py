@@ -2,8 +2,9 @@
 
     python -m tests.bench.first_read ours|bare HOST REPOSITORY DIGEST SIZE DIFF_ID STORE
 
-``ours`` makes index and pack as a build does; ``bare`` streams, hashes and inflates, and does
-nothing else. Prints seconds and the peak of its memory in bytes.
+``ours`` makes index and pack as a build does; ``bare`` streams, hashes (as it came and inflated,
+because a digest and a diff_id are promised) and inflates, and does nothing else. Prints seconds and
+the peak of its memory in bytes.
 """
 
 import json

@@ -35,22 +35,22 @@ def start_up(times: int) -> list[Row]:
 def no_op(shop: Workshop, docker: Docker | None, times: int) -> list[Row]:
     """A build that has nothing to do."""
     shop.project.patch(0)
+    elsewhere = ("-C", shop.project.root, "build", "three-large")
     shop.builder.run("build", "three-large")
-    runs: dict[str, Run] = {"ours": lambda _: shop.builder.run("build", "three-large").seconds}
+    runs: dict[str, Run] = {
+        "ours": lambda _: shop.builder.run("build", "three-large").seconds,
+        "ours, with -C": lambda _: shop.builder.run(*elsewhere).seconds,
+    }
     if docker is not None:
         layers = (patched(0),)
         docker.build(shop.base("large"), "no-op", layers)
         runs["docker build, cached"] = lambda _: docker.build(shop.base("large"), "no-op", layers)
     medians = alternate(runs, times)
+    ours, other = medians.pop("ours"), medians.pop("ours, with -C")
     return [
-        Row(
-            what="no-op build",
-            limit=0.12,
-            aim=0.08,
-            times_peer=1,
-            ours=medians.pop("ours"),
-            peers=medians,
-        )
+        Row(what="no-op build", ours=ours, peers=medians, limit=0.12, aim=0.08, times_peer=1),
+        # Not what is promised, and not remembered as a whole: the plan is made again.
+        Row(what="no-op build, with -C", ours=other, peers=medians),
     ]
 
 
@@ -189,6 +189,6 @@ def _first_read(shop: Workshop, number: int, times: int) -> tuple[dict[str, floa
 
     runs: dict[str, Run] = {
         "ours": lambda _: measured("ours"),
-        "stream, sha256, isal": lambda _: measured("bare"),
+        "stream, 2 x sha256, isal": lambda _: measured("bare"),
     }
     return alternate(runs, times), max(peaks)
