@@ -22,6 +22,8 @@ class RunningRegistry:
     pid: int
     storage: Path
     """Where its files are (distribution's own layout)."""
+    access_log: Path
+    """What was asked of it, one line a request, as Apache writes them (:mod:`tests.access_log`)."""
 
 
 @contextmanager
@@ -40,17 +42,20 @@ def running_registry(directory: Path, *, password: bool = False) -> Iterator[Run
         auth = f"auth: {{htpasswd: {{realm: test, path: '{directory}/htpasswd'}}}}\n"
     configuration.write_text(
         "version: 0.1\n"
-        "log: {level: warn, accesslog: {disabled: true}}\n"
+        "log: {level: warn}\n"
         f"storage: {{filesystem: {{rootdirectory: '{storage}'}}, delete: {{enabled: true}}}}\n"
         "http: {addr: '127.0.0.1:0', secret: tests}\n" + auth
     )
-    with (directory / "log").open("wb") as log:
+    access_log = directory / "access.log"
+    with (directory / "log").open("wb") as log, access_log.open("wb") as access:
         process = subprocess.Popen(
-            ["docker-registry", "serve", str(configuration)], stdout=log, stderr=log
+            ["docker-registry", "serve", str(configuration)], stdout=access, stderr=log
         )
     try:
         port = listening_port(process)
-        yield RunningRegistry(host=f"127.0.0.1:{port}", pid=process.pid, storage=storage)
+        yield RunningRegistry(
+            host=f"127.0.0.1:{port}", pid=process.pid, storage=storage, access_log=access_log
+        )
     finally:
         process.terminate()
         process.wait(timeout=10)

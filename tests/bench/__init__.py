@@ -1,0 +1,1 @@
+"""What things cost, beside programs that do the same."""

@@ -1,0 +1,76 @@
+"""``make bench``: what things cost, beside programs that do the same, in one table.
+
+Ends with status 1 if a limit is broken. Aims are shown beside the results and not judged.
+"""
+
+import argparse
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+
+from tests.bench import rows as measured
+from tests.bench.measure import Row, table
+from tests.bench.peers import Docker, Umoci, docker_with_buildkit
+from tests.bench.workshop import MB, Workshop, workshop
+from tests.claims import Claims
+from tests.plugins.requires import missing
+from tests.services_docker import running_dockerd
+
+
+def main() -> int:
+    """Measure everything; returns the exit status."""
+    options = _options()
+    claims = Claims("make bench: medians of alternated runs, in seconds of wall time")
+    rows = measured.start_up(options.runs)
+    if why := missing("docker-registry"):
+        claims.not_run("everything that needs a registry", why)
+    else:
+        with ExitStack() as stack:
+            shop = stack.enter_context(workshop(options.base * MB))
+            docker = _docker(shop, stack, claims)
+            rows += _with_registry(shop, docker, claims, options.runs)
+    for row in rows:
+        row.judge(claims)
+    print(table(rows), flush=True)
+    return claims.finish()
+
+
+def _with_registry(shop: Workshop, docker: Docker | None, claims: Claims, times: int) -> list[Row]:
+    umoci = None
+    if why := missing("umoci", "skopeo"):
+        claims.not_run("skopeo and umoci", why)
+    else:
+        umoci = Umoci(layout=shop.scratch / "layout", scratch=shop.scratch)
+    rows = measured.first_read(shop, claims, max(3, times // 3))
+    rows += measured.no_op(shop, docker, times)
+    baked = measured.bake(shop, claims, times)
+    rows += measured.edit(shop, docker, umoci, times)
+    peers = measured.bake_by_peers(shop, docker, umoci, claims)
+    rows += [replace(row, peers={**row.peers, **peers}) for row in baked]
+    return rows
+
+
+def _docker(shop: Workshop, stack: ExitStack, claims: Claims) -> Docker | None:
+    if why := missing("dockerd", "docker", "root"):
+        claims.not_run("docker build", why)
+        return None
+    place = shop.scratch / "engine"
+    place.mkdir()
+    host = stack.enter_context(running_dockerd(place))
+    docker = docker_with_buildkit(host, place)
+    if docker is None:
+        claims.not_run("docker build", "no docker command here whose BuildKit works")
+    return docker
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench ARGS=...")
+    parser.add_argument(
+        "--base", type=int, default=400, metavar="MB", help="compressed size of the large base"
+    )
+    parser.add_argument("--runs", type=int, default=9, help="how often each is measured")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

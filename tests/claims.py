@@ -1,0 +1,64 @@
+"""What a script shows: each claim with its evidence as soon as it is checked, and at the end an
+exit status that says whether all of them hold."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.commands import CommandError
+
+
+class Claims:
+    """The claims of one run. What cannot be checked here is said and counted, never left out."""
+
+    def __init__(self, title: str) -> None:
+        self._held = 0
+        self._failed: list[str] = []
+        self._not_run: list[str] = []
+        self._start = time.monotonic()
+        print(title, flush=True)
+
+    def holds(self, claim: str, true: bool, evidence: object = "") -> bool:
+        """Take a claim to be true or not, and say so."""
+        self.count(claim, true)
+        said = f"{claim}: {evidence}" if evidence != "" else claim
+        print(f"  {'ok  ' if true else 'FAIL'}  {said}", flush=True)
+        return true
+
+    def count(self, claim: str, true: bool) -> None:
+        """Take a claim to be true or not, where a row of a table says it."""
+        if true:
+            self._held += 1
+        else:
+            self._failed.append(claim)
+
+    def equal(self, claim: str, got: object, wanted: object) -> bool:
+        """Take a claim to be that two values are equal; both are shown where they are not."""
+        same = got == wanted
+        return self.holds(claim, same, got if same else f"got {got}, wanted {wanted}")
+
+    def not_run(self, claim: str, why: str) -> None:
+        """Say that a claim is not checked on this machine."""
+        self._not_run.append(claim)
+        print(f"  --    not run: {claim}: {why}", flush=True)
+
+    @contextmanager
+    def group(self, claim: str) -> Iterator[None]:
+        """A command that fails inside makes ``claim`` a failed one, and the rest goes on."""
+        try:
+            yield
+        except CommandError as error:
+            self.holds(claim, False, error)
+
+    def finish(self) -> int:
+        """Say how it ended; returns the exit status."""
+        seconds = time.monotonic() - self._start
+        print(
+            f"{self._held} hold, {len(self._failed)} fail, {len(self._not_run)} not run"
+            f" ({seconds:.0f} s)",
+            flush=True,
+        )
+        for claim in self._failed:
+            print(f"failed: {claim}", file=sys.stderr)
+        return 1 if self._failed else 0

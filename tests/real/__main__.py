@@ -1,0 +1,43 @@
+"""``make real``: bake, push and read back images of the real vLLM 0.22.0.
+
+Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
+pinned by lockfiles/. Ends with status 1 if a claim does not hold.
+"""
+
+import sys
+from contextlib import ExitStack
+
+from builder.cli import show
+from tests.claims import Claims
+from tests.plugins.requires import missing
+from tests.real import bakery, reading
+from tests.real.workshop import workshop
+
+
+def main() -> int:
+    """Run it all; returns the exit status."""
+    claims = Claims(
+        "make real: the vLLM 0.22.0 wheel of PyPI, through the lockfiles of this project"
+    )
+    if why := missing("docker-registry"):
+        claims.holds("there is a registry to push to", False, why)
+        return claims.finish()
+    with ExitStack() as stack:
+        shop = stack.enter_context(workshop())
+        rows = [bakery.base(shop, shop.builder("first-machine"), claims)]
+        warm = shop.builder("second-machine")  # the base is only in the registry
+        rows += bakery.variants(shop, warm, claims, on=rows[0])
+        wanted = reading.wanted(rows, shop, warm, claims)
+        for row in rows[1:]:
+            bakery.pushed_again(row, shop, warm, claims, on=rows[0])
+        reading.by_skopeo(rows, shop, claims)
+        reading.by_engine(wanted, shop, warm, claims, base=rows[0])
+        reading.by_umoci(wanted, shop, warm, claims)
+        reading.by_podman(wanted, shop, claims)
+        rows += bakery.cold(rows, shop, claims)
+        print(show.table(bakery.HEADERS, [row.cells() for row in rows]), flush=True)
+    return claims.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
