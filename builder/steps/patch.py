@@ -75,14 +75,16 @@ def _reader(view: View, rule: DiffRule) -> Callable[[str], diff.SourceText | Non
 
 def _outcome(file: diff.AppliedFile) -> FileOutcome:
     return FileOutcome(
-        path=file.path, verdict=file.verdict, pre=file.pre, post=file.post, offsets=file.offsets
+        path=file.path,
+        verdict=file.verdict,
+        pre=file.pre,
+        post=file.post,
+        offsets=file.offsets if any(file.offsets) else (),
     )
 
 
 def _changes(applied: diff.Applied) -> Iterator[Change]:
     for file in applied.files:
-        if file.previous_path is not None:
-            yield Remove(path=file.previous_path)
         if file.data is None:
             yield Remove(path=file.path)
         else:
