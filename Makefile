@@ -60,9 +60,9 @@ fmt: dev ## format, and mend what the linter can mend
 	$(VENV)/bin/ruff format
 
 .PHONY: golden
-golden: dev ## accept the present output as tests/golden/; review the diff
+golden: dev ## accept the present output, in tests/golden/ and on the pages; review the diff
 	$(PY) -m pytest -m golden --rewrite-golden $(ARGS) $(T)
-	git status --short -- tests/golden builder/cli/help.txt
+	git status --short -- tests/golden builder/cli/help.txt README.md docs
 
 .PHONY: real
 real: dev ## bake and push real input: the vLLM wheel, a real diff, a real registry

@@ -78,7 +78,8 @@ class PinnedMaterials:
         if got != pin.diff:
             raise IntegrityError(
                 f"{pin.at}: the change is {got}, the lock pins {pin.diff}",
-                hint="the pull request was changed; look at it, then pin commits and digest anew",
+                hint="look at the change; if it is the one that you mean, write its digest"
+                " into the lock",
             )
         return data
 

@@ -49,5 +49,6 @@ def compare(build: Build, results: Sequence[Result]) -> None:
     files = f"; files that differ: {', '.join(changed[:10])}" if changed else ""
     raise IntegrityError(
         f"{wanted.at or name}: expected image {wanted.digest}, the build gave {got.digest}{files}",
-        hint=f"builder explain says why; if it is meant: builder accept {name}",
+        hint=f"if it is meant: builder accept {name}; to see why: builder build {name}, then"
+        f" builder explain {wanted.digest} {name}",
     )

@@ -11,6 +11,13 @@ from typing import TypeAlias
 from builder.digest import Digest
 from builder.value import field, value
 
+PLANNED = {
+    "genesis": "until there is, its text patches can be written as an overlay",
+    "script": "an overlay can do what most patch scripts do: docs/recipes.md has an example",
+    "dockerfile": "build that image first, and name it as the base",
+}
+"""Kinds of steps that are to come, with what there is in their place."""
+
 
 @value
 class PinnedBase:

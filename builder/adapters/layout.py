@@ -1,11 +1,14 @@
 """An OCI image layout on disk as the origin of a base. It is only read."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from builder.digest import CHUNK, Digest, Hasher
-from builder.errors import GoneError, IntegrityError, ProjectError
+from builder.errors import BuilderError, GoneError, IntegrityError, ProjectError
 from builder.oci import MANIFEST_LIMIT, Descriptor
+
+_LISTED = 3
 
 
 class LayoutOrigin:
@@ -25,7 +28,12 @@ class LayoutOrigin:
 
     def document(self, digest: Digest) -> bytes:
         """An index or manifest, verified."""
-        path = self._path(digest)
+        try:
+            path = self._path(digest)
+        except GoneError as error:
+            if named := self._named():
+                error.hint = f"the image was made anew, or copied in part; the layout names {named}"
+            raise
         if path.stat().st_size > MANIFEST_LIMIT:
             raise IntegrityError(f"{path}: over {MANIFEST_LIMIT} bytes, no manifest")
         return digest.check(path.read_bytes(), at=str(path))
@@ -53,3 +61,11 @@ class LayoutOrigin:
                 f"{self._root}: no blob {digest} in the layout", hint="copy the image again"
             )
         return path
+
+    def _named(self) -> str:
+        """The images that the layout names, for people; nothing where that cannot be read."""
+        try:
+            named = json.loads((self._root / "index.json").read_bytes())["manifests"]
+            return ", ".join(str(Digest.parse(item["digest"])) for item in named[:_LISTED])
+        except (OSError, ValueError, TypeError, LookupError, BuilderError):
+            return ""

@@ -39,16 +39,19 @@ def _base(project: Project, variant: Variant, lock: Lock, platform: Platform) ->
         return
     pin = lock.images[variant.base.pin]
     if lacking := tuple(_lacking(pin, platform)):
+        shown = f"; builder plan {variant.name} shows the manifest to record"
         yield warning_at(
             pin.at,
             f"locked without {', '.join(lacking)}",
-            hint="a build resolves what is missing each time; record it in the lock",
+            hint="each build asks the registry for what is missing"
+            + (shown if pin.platform(platform) is None else ""),
         )
     if not pin.escrow:
         yield warning_at(
             pin.at,
             "nobody keeps the bytes of this base: if upstream deletes it, it is lost",
-            hint="push it to a registry of yours and record that as 'escrow'",
+            hint="copy it to a registry of yours, record that as 'escrow', and let builder.yaml"
+            " name it as a mirror, which is what builds ask",
         )
 
 

@@ -149,7 +149,8 @@ def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
     which ``document`` has what was done before."""
     lines = [f"builder: error: {error.message}"]
     if isinstance(error, PatchError):
-        lines += [f"  {finding}" for finding in error.findings]
+        # With several findings each has its verdict.
+        lines += [f"  {finding}" for finding in error.findings or (f"verdict: {error.verdict}",)]
         if error.difference:
             lines += ["", error.difference, ""]
     if error.hint:
@@ -166,5 +167,6 @@ def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
                 "verdict": str(error.verdict),
                 "path": error.path,
                 "findings": list(error.findings),
+                "difference": error.difference,
             }
         click.echo(json.dumps({**document, "error": fields}, indent=2))

@@ -69,7 +69,7 @@ def _text(found: Trail, path: str, variant: str) -> str:
 
 def _base_row(found: Trail) -> tuple[str, ...]:
     assert found.base is not None
-    return ("base", "", "", "", _short(found.base.content), f"layer {found.base.layer}")
+    return ("base", "", "", "", _short(found.base.content), f"layer {found.base.layer.short}")
 
 
 def _row(item: Touch) -> tuple[str, ...]:

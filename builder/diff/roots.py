@@ -251,7 +251,7 @@ def _refuse(
     more = f" and {len(best.missing) - _LISTED} more" if len(best.missing) > _LISTED else ""
     lead = "the stated place does not fit" if is_stated else "no place fits"
     raise PatchError(
-        f"{diff.at}: {lead}: {where} {len(best.missing)} of {total} files are missing: "
+        f"{diff.at}: {lead}: {where}, {len(best.missing)} of {total} files are missing: "
         f"{listed}{more}",
         verdict=Verdict.FILE_MISSING,
         path=best.missing[0],

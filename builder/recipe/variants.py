@@ -30,8 +30,9 @@ from builder.node import (
     version_1,
     word,
 )
-from builder.strict_yaml import ScalarNode
+from builder.strict_yaml import MappingNode, ScalarNode
 from builder.variant import (
+    PLANNED,
     Base,
     ImageSettings,
     LayoutBase,
@@ -139,6 +140,9 @@ class _Reader:
         return self._one_of(node, "model", codec.MODELS, lambda known: known.models)
 
     def _step(self, node: Cursor) -> Step:
+        keys = node.node.entries if isinstance(node.node, MappingNode) else ()
+        for planned in filter(PLANNED.get, keys):
+            raise node.error(f"there is no step {planned!r} yet", hint=PLANNED[planned])
         kind = node.choice("pull", "overlay", "source", "wheels")
         step = {
             "pull": self._pull,

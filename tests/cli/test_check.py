@@ -190,6 +190,37 @@ def test_pins_overlays_and_models_that_nothing_uses_are_named(
     ], "with names, what nobody uses is not asked"
 
 
+def test_a_base_that_is_named_by_its_index_alone_is_told_what_to_record(
+    builder: Builder, project: Path
+) -> None:
+    pin = "  nightly:\n    follows: {image: registry.example/vllm, tag: nightly}\n"
+    write(project, "lockfiles/vllm.yaml", f"version: 1\nvllm:\n{pin}    index: {ZERO}\n")
+    write(
+        project,
+        "variants/hello.yaml",
+        "version: 1\nbase: {pin: nightly}\nsteps: [{overlay: greeting}]\n",
+    )
+    document = builder("check", "hello", "--json").json["findings"]
+    assert [(item["where"], item["message"], item["hint"]) for item in document] == [
+        (
+            "lockfiles/vllm.yaml:3",
+            "vllm.nightly: locked without a manifest for linux/amd64",
+            (
+                "each build asks the registry for what is missing; builder plan hello shows the"
+                " manifest to record"
+            ),
+        ),
+        (
+            "lockfiles/vllm.yaml:3",
+            "vllm.nightly: nobody keeps the bytes of this base: if upstream deletes it, it is lost",
+            (
+                "copy it to a registry of yours, record that as 'escrow', and let builder.yaml name"
+                " it as a mirror, which is what builds ask"
+            ),
+        ),
+    ]
+
+
 def test_a_glob_that_matches_nothing_of_a_local_diff_is_found(
     builder: Builder, project: Path
 ) -> None:

@@ -111,14 +111,43 @@ def test_a_step_that_does_not_apply_says_which_file_and_how(
     ran = builder("--json", "build", "hello")
     assert ran.status == 6
     error = ran.json["error"]
-    assert list(error) == ["message", "hint", "exit_status", "verdict", "path", "findings"]
-    assert (error["verdict"], error["path"]) == (
+    keys = ["message", "hint", "exit_status", "verdict", "path", "findings", "difference"]
+    assert list(error) == keys
+    assert (error["verdict"], error["path"], error["difference"]) == (
         "drift-anchor",
         "usr/local/lib/python3.12/dist-packages/hello/greeting.py",
+        None,
     )
     assert ran.err.startswith(f"builder: error: {error['message']}\n")
     index = json.loads((store / "index.json").read_text())
     assert index["manifests"] == [], "no image is referenced"
+
+
+def test_one_file_that_does_not_apply_has_its_verdict_and_what_would_be_lost(
+    builder: Builder, project: Path
+) -> None:
+    overlay = project / "overlays/greeting"
+    (overlay / "files/limits.py").write_text("MINE = 1\n")
+    (overlay / "overlay.yaml").write_text(
+        "version: 1\n"
+        "files:\n"
+        "  - path: hello/limits.py\n"
+        "    file: files/limits.py\n"
+        f"    replaces: sha256:{'0' * 64}\n"
+    )
+    ran = builder("--json", "build", "hello")
+    error = ran.json["error"]
+    assert error["difference"].splitlines()[:2] == [
+        "--- image/usr/local/lib/python3.12/dist-packages/hello/limits.py",
+        "+++ step",
+    ]
+    assert error["difference"].endswith("\n+MINE = 1")
+    assert ran.err == (
+        f"builder: error: {error['message']}\n"
+        "  verdict: refused\n"
+        f"\n{error['difference']}\n\n"
+        f"  hint: {error['hint']}\n"
+    )
 
 
 def test_a_bug_keeps_its_traceback_and_exits_1(command: Builder, project: Path) -> None:

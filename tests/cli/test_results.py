@@ -1,6 +1,7 @@
 """What commands print: for people, as one document, and on which stream."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,13 @@ def test_an_accepted_result_holds_later_builds_to_it(
     assert ran.status == 4
     assert "files that differ: usr/local/lib/python3.12/dist-packages/hello/limits.py" in ran.err
     assert file.read_bytes() == before
+    accepted = re.findall(r"expected image (sha256:\w+)", ran.err)[0]
+    assert ran.err.splitlines()[-1] == (
+        "  hint: if it is meant: builder accept hello; to see why: builder build hello, then"
+        f" builder explain {accepted} hello"
+    )
+    assert builder("build", "hello").status == 0
+    assert "hello/limits.py" in builder("explain", accepted, "hello").out
 
 
 def test_a_layout_is_written_beside_the_store(builder: Builder, tmp_path: Path) -> None:

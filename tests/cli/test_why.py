@@ -65,7 +65,9 @@ def test_a_step_on_a_file_of_the_base_shows_both(patched: Builder) -> None:
     assert lines[0] == f"/{PACKAGES}/engine/config.py"
     before = Digest.of(b"LIMIT = 4\n").short
     after = Digest.of(b"LIMIT = 8\n").short
-    assert lines[2].split()[:3] == ["base", before, "layer"]
+    document = patched("why", "patched", "engine/config.py", "--json").json
+    layer = Digest.parse(document["base"]["layer"]).short
+    assert lines[2].split() == ["base", before, "layer", layer]
     assert lines[3].split() == ["limit", "overlay", "applied", before, after, "overlay", "limit"]
 
 

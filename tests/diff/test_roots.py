@@ -111,7 +111,7 @@ def test_a_missing_file_is_named_under_the_nearest_place() -> None:
         Verdict.FILE_MISSING,
         f"{PACKAGES}/vllm/gone.py",
         (
-            f"d: no place fits: under '/{PACKAGES}' with strip 1 2 of 3 files are missing: "
+            f"d: no place fits: under '/{PACKAGES}' with strip 1, 2 of 3 files are missing: "
             f"'{PACKAGES}/vllm/gone.py', '{PACKAGES}/tests/t.py'"
         ),
     )
@@ -123,7 +123,7 @@ def test_a_stated_place_is_verified() -> None:
     assert (caught.value.verdict, caught.value.message) == (
         Verdict.FILE_MISSING,
         (
-            f"d: the stated place does not fit: under '/{PACKAGES}' with strip 2 1 of 1 files are "
+            f"d: the stated place does not fit: under '/{PACKAGES}' with strip 2, 1 of 1 files are "
             f"missing: '{PACKAGES}/envs.py'"
         ),
     )

@@ -44,11 +44,13 @@ def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> 
             assert anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_no_page_holds_a_place_of_somebodys_machine(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert re.findall(r"(?<![\w.])/(?:home|work|Users|tmp)/\S*", text) == []
-    assert str(ROOT) not in text
+def test_no_page_and_no_example_holds_a_place_of_somebodys_machine() -> None:
+    examples = [path for path in sorted((ROOT / "docs/examples").rglob("*")) if path.is_file()]
+    for page in (*PAGES, *examples):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"(?<![\w.])/(?:home|root|work|Users|tmp)/\S*", text)
+        assert (page, found) == (page, [])
+        assert str(ROOT) not in text
 
 
 def test_every_module_has_its_line_in_the_design() -> None:

@@ -306,6 +306,19 @@ def test_a_layout_without_a_layer_that_is_needed_says_so(edited: Tiny) -> None:
     assert done.first == f"builder: error: base: no blob {lost} in the layout"
 
 
+def test_an_image_that_a_layout_does_not_have_is_told_what_it_has(edited: Tiny) -> None:
+    made = base_image()
+    layout = write_layout(edited.root / "base", made)
+    edited.variant("it", "it", base={"layout": "base", "digest": str(NOWHERE)})
+    said = f"builder: error: base: no blob {NOWHERE} in the layout"
+    assert edited.run("build", "it").err.splitlines() == [
+        said,
+        "  hint: the image was made anew, or copied in part; the layout names " + str(made.digest),
+    ]
+    (layout / "index.json").write_text("[]")
+    assert edited.run("build", "it").err.splitlines() == [said, "  hint: copy the image again"]
+
+
 def test_a_directory_that_is_no_layout_is_the_projects_mistake(edited: Tiny) -> None:
     (edited.root / "base").mkdir()
     edited.variant("it", "it", base={"layout": "base", "digest": str(NOWHERE)})

@@ -559,6 +559,9 @@ def test_a_published_diff_that_is_not_the_pinned_change_is_refused(published: Ti
     assert error.message == (
         f"lockfiles/pulls.yaml:15: pulls.some: the change is {got}, the lock pins {other}"
     )
+    assert error.hint == (
+        "look at the change; if it is the one that you mean, write its digest into the lock"
+    )
 
 
 @pytest.fixture

@@ -65,6 +65,14 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         hint="did you mean 'overlay'?",
     ),
     Bad(
+        id="a step that is to come",
+        kind="variant",
+        old="  - overlay: marlin-pad",
+        new="  - dockerfile: marlin-pad",
+        message="variants/demo.yaml:11: steps[1]: there is no step 'dockerfile' yet",
+        hint="build that image first, and name it as the base",
+    ),
+    Bad(
         id="a step of two kinds",
         kind="variant",
         old="  - overlay: marlin-pad",

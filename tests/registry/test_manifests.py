@@ -280,6 +280,7 @@ def test_offline_nothing_is_asked(make_client: MakeClient, registry: StandIn) ->
         f"{tag(registry).at(DIGEST)}: --offline forbids to ask"
         f" http://{registry.host}/v2/m/team/app/manifests/{DIGEST}"
     )
+    assert caught.value.hint == "run once without --offline"
     assert registry.calls == []
 
 

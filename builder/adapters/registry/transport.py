@@ -101,7 +101,10 @@ class Transport:
             GoneError, AuthError, RateLimitError, NetworkError: See ``failures``.
         """
         if self.configuration.offline:
-            raise OfflineError(f"{request.what}: --offline forbids to ask {shown(request.url)}")
+            raise OfflineError(
+                f"{request.what}: --offline forbids to ask {shown(request.url)}",
+                hint="run once without --offline",
+            )
         attempts = request.attempts or self.configuration.attempts
         waited = 0.0
         for attempt in count(1):

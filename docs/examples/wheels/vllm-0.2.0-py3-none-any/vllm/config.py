@@ -14,4 +14,4 @@ class Prefill:
 
 
 def cache_root():
-    return os.environ.get("VLLM_CACHE_ROOT", "/root/.cache/vllm")
+    return os.environ.get("VLLM_CACHE_ROOT", "/var/cache/vllm")
