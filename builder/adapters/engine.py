@@ -51,7 +51,10 @@ class DockerEngine:
         if found is None:
             raise EnvironmentFault(f"docker: has no image {image_id}", hint="pull or load it first")
         layers = found["RootFS"].get("Layers") or ()
-        return tuple(Digest.parse(text, at="docker: RootFS.Layers") for text in layers)
+        return tuple(
+            Digest.parse(text, at="docker: RootFS.Layers", refusal=IntegrityError)
+            for text in layers
+        )
 
     def keeps_layers(self) -> bool:
         """Whether an archive may leave out the layers that the engine has: not where it uses the
