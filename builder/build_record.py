@@ -50,14 +50,14 @@ def describe(build: Build) -> dict[str, Any]:
             "index": None if base.index is None else str(base.index),
             "reference": None if base.reference is None else str(base.reference),
         },
-        "settings": _settings(build.variant.image),
+        "settings": settings_record(build.variant.image),
         "steps": [
             {
                 "name": item.step.name,
                 "kind": item.step.kind,
                 "pins": list(item.step.request.pins),
                 "derivation": str(item.step.derivation.id),
-                "inputs": item.step.request.record(),
+                "inputs": item.step.inputs,
                 "output": item.output.record(),
             }
             for item in build.steps
@@ -66,7 +66,8 @@ def describe(build: Build) -> dict[str, Any]:
     }
 
 
-def _settings(settings: ImageSettings) -> dict[str, Any]:
+def settings_record(settings: ImageSettings) -> dict[str, Any]:
+    """All settings as canonical JSON takes them."""
     return {
         "env": dict(settings.env),
         "labels": dict(settings.labels),

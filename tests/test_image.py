@@ -1,13 +1,14 @@
 """Config and manifest: the base's own, ours above it, and nothing else touched."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from builder import canonical
 from builder.base import Base, config_of
+from builder.build_record import settings_record
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.image import CREATED, assemble
@@ -215,3 +216,22 @@ def test_a_number_of_the_base_that_has_no_one_spelling_is_refused() -> None:
     assert caught.value.message == (
         "the base's config: cannot be written again: canonical JSON has no floats, got 2.5"
     )
+
+
+SETTINGS: dict[str, object] = {
+    "env": (("B", "2"),),
+    "labels": (("b", "2"),),
+    "entrypoint": ("sh",),
+    "command": ("-c",),
+    "workdir": "/b",
+    "user": "2",
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(ImageSettings)])
+def test_every_field_of_the_settings_is_in_the_image_and_in_its_record(name: str) -> None:
+    """A new field without an entry in SETTINGS fails here until someone decides."""
+    other = replace(NO_SETTINGS, **{name: SETTINGS[name]})  # type: ignore[arg-type]  # any field
+    assert built(base(), other) != built(base())
+    assert settings_record(other) != settings_record(NO_SETTINGS)
+    assert settings_record(other).keys() == SETTINGS.keys()
