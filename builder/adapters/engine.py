@@ -155,11 +155,15 @@ def _load_fault(text: str) -> BuilderError:
         )
     if "no space left" in text:
         return EnvironmentFault(f"docker: load: {text}", hint="free some space: docker system df")
-    return IntegrityError(f"docker: load: the engine refuses the archive: {text}")
+    return IntegrityError(
+        f"docker: load: the engine refuses the archive: {text}",
+        hint="builder store verify tells whether our layers are whole; the engine's log says more",
+    )
 
 
 def _pull_fault(text: str) -> BuilderError:
-    if "toomanyrequests" in text or "429" in text:
+    # As a word: the text has the digest and, where there is one, the port.
+    if re.search(r"toomanyrequests|\b429\b", text):
         return RateLimitError(text, hint="log in with docker login, or wait")
     if re.search(r"manifest unknown|not found|does not exist", text):
         return GoneError(
