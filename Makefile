@@ -51,7 +51,7 @@ check: dev ## everything that CI checks: format, lint, types, architecture, test
 	$(PY) -m pytest $(ARGS) $(T)
 
 .PHONY: test
-test: dev ## the tests: make test T=tests/test_plan.py ARGS='-k order'
+test: dev ## the tests: make test T=tests/test_image.py ARGS='-k env'
 	@$(PY) -m pytest $(ARGS) $(T)
 
 .PHONY: fmt
@@ -116,7 +116,7 @@ $(VENV)/.run: requirements/run.txt pyproject.toml $(VENV)/.python
 	@touch $@
 
 .PHONY: dev
-dev: $(VENV)/.dev $(VENV)/.bytecode
+dev: $(VENV)/.dev $(VENV)/.bytecode ## prepare .venv for the checks, too
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@echo 'preparing $(VENV): what the checks need' >&2

@@ -140,7 +140,8 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
             hint="choose the image's with --platform",
         )
     diff_ids = tuple(
-        Digest.parse(item, at=f"{at}: config diff_ids") for item in value["rootfs"]["diff_ids"]
+        Digest.parse(item, at=f"{at}: config diff_ids", refusal=IntegrityError)
+        for item in value["rootfs"]["diff_ids"]
     )
     if len(diff_ids) != len(document.layers):
         raise IntegrityError(
@@ -151,7 +152,8 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
 
 
 def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
-    """An image config as a JSON object with a ``rootfs.diff_ids`` list (image-spec, config.md).
+    """An image config as a JSON object with a ``rootfs.diff_ids`` list, and with ``config.Env`` and
+    ``config.Labels`` of the form that they have, where they are there (image-spec, config.md).
 
     Raises:
         IntegrityError: It is something else.
@@ -164,13 +166,24 @@ def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
     settings = value.get("config")
     if settings is not None and not isinstance(settings, dict):
         raise IntegrityError(f"{at}: not an image config: 'config' is {settings!r}")
+    for name, kind, wanted in (("Env", list, "a list"), ("Labels", dict, "an object")):
+        found = (settings or {}).get(name)
+        texts = found.values() if isinstance(found, dict) else found or ()
+        if not (
+            found is None
+            or (isinstance(found, kind) and all(isinstance(item, str) for item in texts))
+        ):
+            raise IntegrityError(
+                f"{at}: not an image config: config.{name}: expected {wanted} of texts, got"
+                f" {found!r}"
+            )
     return dict(value)
 
 
 def environment(config: bytes) -> dict[str, str]:
     """The environment that an image's config sets."""
     settings = config_of(config, at="config").get("config") or {}
-    pairs = (str(item).partition("=") for item in settings.get("Env") or ())
+    pairs = (item.partition("=") for item in settings.get("Env") or ())
     return {name: value for name, _, value in pairs}
 
 

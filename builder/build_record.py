@@ -5,13 +5,12 @@ path of the machine and nothing of the environment.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from builder import canonical, notes
 from builder.base import Base
 from builder.digest import Digest
-from builder.errors import ProjectError
+from builder.errors import BuilderError, IntegrityError, ProjectError
 from builder.image import Image
 from builder.oci import Manifest
 from builder.outcome import Output
@@ -51,14 +50,14 @@ def describe(build: Build) -> dict[str, Any]:
             "index": None if base.index is None else str(base.index),
             "reference": None if base.reference is None else str(base.reference),
         },
-        "settings": _settings(build.variant.image),
+        "settings": settings_record(build.variant.image),
         "steps": [
             {
                 "name": item.step.name,
                 "kind": item.step.kind,
                 "pins": list(item.step.request.pins),
                 "derivation": str(item.step.derivation.id),
-                "inputs": item.step.request.record(),
+                "inputs": item.step.inputs,
                 "output": item.output.record(),
             }
             for item in build.steps
@@ -67,7 +66,8 @@ def describe(build: Build) -> dict[str, Any]:
     }
 
 
-def _settings(settings: ImageSettings) -> dict[str, Any]:
+def settings_record(settings: ImageSettings) -> dict[str, Any]:
+    """All settings as canonical JSON takes them."""
     return {
         "env": dict(settings.env),
         "labels": dict(settings.labels),
@@ -78,35 +78,13 @@ def _settings(settings: ImageSettings) -> dict[str, Any]:
     }
 
 
-def own_layers(store: Store) -> Iterator[Digest]:
-    """The blobs that the steps of the store's images made: what must be there."""
-    for descriptor in store.references().values():
-        with suppress(ProjectError):
-            for step in recorded(descriptor.digest, store).steps:
-                yield from step.output.blobs
+@value
+class RecordedBase:
+    """What a record says of the base."""
 
-
-def needed(store: Store) -> Iterator[Digest]:
-    """Every blob that a build of the store's images would ask for again: what the steps made, the
-    base's documents, and what is known of its layers."""
-    yield from own_layers(store)
-    for descriptor in store.references().values():
-        with suppress(ProjectError, KeyError):
-            base = recorded(descriptor.digest, store).base
-            if base is not None:
-                yield from _base_blobs(base, store)
-
-
-def _base_blobs(base: Mapping[str, Any], store: Store) -> Iterator[Digest]:
-    if base["index"] is not None:
-        yield Digest.parse(base["index"])
-    digest = Digest.parse(base["manifest"])
-    yield digest
-    manifest = Manifest.parse(store.read(digest), at=f"manifest {digest}")
-    yield manifest.config.digest
-    for layer in manifest.layers:
-        if (note := store.note(notes.LAYER, layer.digest.hex)) is not None:
-            yield from notes.blobs_of(note)
+    manifest: Digest
+    index: Digest | None
+    reference: str | None
 
 
 @value
@@ -128,7 +106,7 @@ class Record:
     variant: str
     platform: str
     digest: Digest
-    base: Mapping[str, Any] | None
+    base: RecordedBase | None
     settings: Mapping[str, Any]
     steps: tuple[RecordedStep, ...]
 
@@ -138,30 +116,86 @@ def recorded(digest: Digest, store: Store) -> Record:
 
     Raises:
         ProjectError: The store has none: the image was not built here, or was collected.
+        IntegrityError: The one that it has is damaged.
     """
     raw = store.note(notes.IMAGE, digest.hex)
     if raw is None:
         raise ProjectError(
             f"no record of image {digest} in the store", hint="build it again on this machine"
         )
-    value = canonical.decode(raw, at=f"record {digest.short}")
+    at = f"record of image {digest}"
+    try:
+        return _record(canonical.decode(raw, at=at))
+    except (BuilderError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise IntegrityError(
+            f"{at}: damaged, or of another version of builder",
+            hint="build it again on this machine: that writes it anew",
+        ) from error
+
+
+def _record(value: dict[str, Any]) -> Record:
+    base = value["base"]
     return Record(
         variant=value["variant"],
         platform=value["platform"],
         digest=Digest.parse(value["digest"]),
-        base=value["base"],
-        settings=value["settings"],
-        steps=tuple(_steps(value["steps"])),
+        base=None
+        if base is None
+        else RecordedBase(
+            manifest=Digest.parse(base["manifest"]),
+            index=None if base["index"] is None else Digest.parse(base["index"]),
+            reference=base["reference"],
+        ),
+        settings=dict(value["settings"]),
+        steps=tuple(_step(item) for item in value["steps"]),
     )
 
 
-def _steps(items: list[dict[str, Any]]) -> Iterator[RecordedStep]:
-    for item in items:
-        yield RecordedStep(
-            name=item["name"],
-            kind=item["kind"],
-            pins=tuple(item["pins"]),
-            derivation=Digest.parse(item["derivation"]),
-            inputs=item["inputs"],
-            output=Output.parse(item["output"]),
-        )
+def _step(item: dict[str, Any]) -> RecordedStep:
+    return RecordedStep(
+        name=item["name"],
+        kind=item["kind"],
+        pins=tuple(item["pins"]),
+        derivation=Digest.parse(item["derivation"]),
+        inputs=dict(item["inputs"]),
+        output=Output.parse(item["output"]),
+    )
+
+
+def own_layers(store: Store) -> Iterator[Digest]:
+    """The blobs that the steps of the store's images made: what must be there."""
+    for record in _records(store):
+        for step in record.steps:
+            yield from step.output.blobs
+
+
+def needed(store: Store) -> Iterator[Digest]:
+    """Every blob that a build of the store's images would ask for again: what the steps made, the
+    base's documents, and what is known of its layers."""
+    yield from own_layers(store)
+    for record in _records(store):
+        if record.base is not None:
+            yield from _base_blobs(record.base, store)
+
+
+def _records(store: Store) -> Iterator[Record]:
+    """The records of the store's images, as far as they can be read: half a memo is none."""
+    for descriptor in store.references().values():
+        try:
+            record = recorded(descriptor.digest, store)
+        except (ProjectError, IntegrityError):
+            continue
+        yield record
+
+
+def _base_blobs(base: RecordedBase, store: Store) -> Iterator[Digest]:
+    if base.index is not None:
+        yield base.index
+    yield base.manifest
+    if not store.has(base.manifest):
+        return
+    manifest = Manifest.parse(store.read(base.manifest), at=f"manifest {base.manifest}")
+    yield manifest.config.digest
+    for layer in manifest.layers:
+        if (note := store.note(notes.LAYER, layer.digest.hex)) is not None:
+            yield from notes.blobs_of(note)

@@ -50,16 +50,20 @@ def decode(data: bytes, *, at: str, limit: int = 16 << 20) -> Any:
         limit: The most bytes that are looked at.
 
     Raises:
-        IntegrityError: Too large, not UTF-8, not JSON, a duplicate key, ``NaN``, nested too deep.
+        IntegrityError: Too large, not UTF-8, not JSON, a duplicate key, ``NaN``, nested too deep,
+            half of a surrogate pair (RFC 7493, 2.1), which no encoding has.
     """
     if len(data) > limit:
         raise IntegrityError(f"{at}: {len(data)} bytes of JSON, the limit is {limit}")
     try:
-        return json.loads(
+        value = json.loads(
             data.decode(), object_pairs_hook=_unique(at), parse_constant=_refuse_constant(at)
         )
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:  # ValueError: also digits without end
         raise IntegrityError(f"{at}: not JSON: {error}") from error
+    return value
 
 
 def _unique(at: str) -> Any:

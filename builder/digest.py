@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import BinaryIO, Self
 
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import BuilderError, IntegrityError, ProjectError
 from builder.value import value
 
 _HEX = frozenset("0123456789abcdef")
@@ -29,19 +29,27 @@ class Digest:
     hex: str
 
     @classmethod
-    def parse(cls, text: str, *, at: str = "digest") -> Self:
-        """Read the one spelling. ``at`` names the place for the message.
+    def parse(
+        cls, text: str, *, at: str = "digest", refusal: type[BuilderError] = ProjectError
+    ) -> Self:
+        """Read the one spelling.
+
+        Args:
+            text: The digest.
+            at: The place, for the message.
+            refusal: What to raise: a file of the user's is wrong in another way than bytes that a
+                registry, an engine or the store gave.
 
         Raises:
-            ProjectError: Another algorithm, another length, upper case, anything around it.
+            refusal: Another algorithm, another length, upper case, anything around it.
         """
         algorithm, colon, encoded = text.partition(":")
         if not colon or algorithm != "sha256":
-            raise ProjectError(f"{at}: expected 'sha256:' and 64 hex digits, got {text!r}")
+            raise refusal(f"{at}: expected 'sha256:' and 64 hex digits, got {text!r}")
         if len(encoded) != 64:
-            raise ProjectError(f"{at}: sha256 takes 64 hex digits, got {len(encoded)}: {encoded!r}")
+            raise refusal(f"{at}: sha256 takes 64 hex digits, got {len(encoded)}: {encoded!r}")
         if not _HEX.issuperset(encoded):
-            raise ProjectError(f"{at}: sha256 takes lower-case hex digits, got {encoded!r}")
+            raise refusal(f"{at}: sha256 takes lower-case hex digits, got {encoded!r}")
         return cls(encoded)
 
     @classmethod

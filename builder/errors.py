@@ -15,15 +15,17 @@ class BuilderError(Exception):
 
     Args:
         message: Where, what, got against wanted.
-        hint: What the user can do now.
+        hint: What the user can do now; ``usual_hint`` of the class where none is given.
     """
 
     exit_status: ClassVar[int]
+    usual_hint: ClassVar[str | None] = None
+    """The next step of most errors of this kind, for those whose place knows no better one."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = self.usual_hint if hint is None else hint
 
 
 class UsageError(BuilderError):
@@ -42,6 +44,9 @@ class IntegrityError(BuilderError):
     """Bytes are not what their name, their lock or an earlier result says. Never retried."""
 
     exit_status = 4
+    usual_hint: ClassVar[str | None] = (
+        "get it again from where it came; if it stays so, pin another"
+    )
 
 
 class PolicyError(BuilderError):
@@ -82,24 +87,36 @@ class GoneError(BuilderError):
     """Upstream answered, and what we pinned is no longer there."""
 
     exit_status = 7
+    usual_hint: ClassVar[str | None] = (
+        "name a place that has it under mirrors in builder.yaml, or pin another"
+    )
 
 
 class NetworkError(BuilderError):
     """Upstream could not be asked: no route, a time-out, a server error, a broken transfer."""
 
     exit_status = 8
+    usual_hint: ClassVar[str | None] = "try again; builder.yaml can name another place to ask"
 
 
 class AuthError(NetworkError):
     """Upstream refused our credentials, or wants some."""
 
+    usual_hint: ClassVar[str | None] = (
+        "registries take what docker login keeps, git takes the keys of ssh-agent"
+    )
+
 
 class RateLimitError(NetworkError):
     """Upstream told us to come back later, for longer than we are willing to wait."""
 
+    usual_hint: ClassVar[str | None] = "wait, or log in: more is allowed to known users"
+
 
 class OfflineError(NetworkError):
     """The network is needed and ``--offline`` forbids it."""
+
+    usual_hint: ClassVar[str | None] = "run it once without --offline"
 
 
 class EnvironmentFault(BuilderError):

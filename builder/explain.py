@@ -25,7 +25,7 @@ def differences(first: Record, second: Record) -> tuple[Difference, ...]:
 
 def _asked(first: Record, second: Record) -> Iterator[Difference]:
     yield from _compare("platform", first.platform, second.platform)
-    yield from _compare("base", _plain(first.base), _plain(second.base))
+    yield from _compare("base", _base(first), _base(second))
     yield from _compare("settings", _plain(first.settings), _plain(second.settings))
     ours = {step.name: step for step in first.steps}
     theirs = {step.name: step for step in second.steps}
@@ -61,6 +61,16 @@ def _posts(steps: Sequence[RecordedStep]) -> dict[str, str]:
         file.path: "removed" if file.post is None else str(file.post)
         for step in steps
         for file in step.output.files
+    }
+
+
+def _base(record: Record) -> dict[str, Any] | None:
+    if (base := record.base) is None:
+        return None
+    return {
+        "manifest": str(base.manifest),
+        "index": None if base.index is None else str(base.index),
+        "reference": base.reference,
     }
 
 

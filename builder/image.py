@@ -10,6 +10,7 @@ from typing import Any
 from builder import canonical
 from builder.base import Base, config_of
 from builder.digest import Digest
+from builder.errors import IntegrityError
 from builder.oci import Descriptor, Family, Manifest, Platform
 from builder.outcome import LayerOutput
 from builder.value import field, value
@@ -72,7 +73,7 @@ def assemble(
     }
     if annotations := _annotations(base, family):
         document["annotations"] = annotations
-    raw = canonical.encode(document)
+    raw = _encoded(_exact(document), at="the base's manifest")
     return Image(
         manifest=Manifest.parse(raw, at="our manifest"), config=config, platform=platform, own=own
     )
@@ -120,7 +121,7 @@ def _config(
             *({"created": CREATED, "created_by": made_by} for made_by, _ in layers),
         ]
     value["config"] = _settings(value.get("config") or {}, settings)
-    return canonical.encode(_exact(value))
+    return _encoded(_exact(value), at="the base's config")
 
 
 def _aligned(history: object, layers: int) -> bool:
@@ -164,6 +165,18 @@ def _merged_env(current: Sequence[str], ours: Mapping[str, str | None]) -> list[
         if name not in names and text is not None
     )
     return [*merged, *added]
+
+
+def _encoded(value: Any, *, at: str) -> bytes:
+    """The canonical bytes of a document that has foreign parts.
+
+    Raises:
+        IntegrityError: One of them is a number with a fraction, which has no one spelling.
+    """
+    try:
+        return canonical.encode(value)
+    except TypeError as error:
+        raise IntegrityError(f"{at}: cannot be written again: {error}") from error
 
 
 def _exact(value: Any) -> Any:

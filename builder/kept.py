@@ -28,7 +28,7 @@ _WHOLE = 4 << 20
 _LEVEL = 0  # isal's fastest: for files of 4 kB twice as fast as its level 1, and 10 % larger
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _SUFFIXES = frozenset(
-    "py pyi jinja json txt md toml cfg yaml yml typed pth".split()  # noqa: SIM905
+    "py pyi jinja json txt md toml cfg yaml yml typed pth".split()  # noqa: SIM905 - a list of words
 )
 _NAMES = frozenset(
     {"METADATA", "RECORD", "WHEEL", "INSTALLER", "entry_points.txt", "top_level.txt"}

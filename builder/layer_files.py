@@ -112,24 +112,23 @@ class BaseLayer:
     def _note(self) -> dict[str, Digest]:
         """Digests of index, pack and table; made by streaming the layer where there are none."""
         key = self._descriptor.digest.hex
-        if (known := self._recall(key)) is not None:
-            return known
+        if (note := self._recall()) is not None:
+            return note
         with self._store.lock(f"layer-{key}"):
             # Another process may have been quicker while we waited.
-            return self._recall(key) or self._stream()
+            return self._recall() or self._stream()
 
-    def _recall(self, key: str) -> dict[str, Digest] | None:
-        raw = self._store.note(notes.LAYER, key)
-        if raw is None:
+    def _recall(self) -> dict[str, Digest] | None:
+        note = known(self._descriptor.digest, self._store)
+        if note is None:
             return None
-        value = canonical.decode(raw, at=f"note layer/{key}")
-        note = {name: Digest.parse(value[name]) for name in ("index", "pack", "table")}
+        diff_id = note.pop("diff_id")
         if not all(self._store.has(digest) for digest in note.values()):
             return None
-        if value["diff_id"] != str(self._diff_id):
+        if diff_id != self._diff_id:
             raise IntegrityError(
-                f"layer {self._descriptor.digest}: inflates to {value['diff_id']}, the image's"
-                f" config says {self._diff_id}"
+                f"layer {self._descriptor.digest}: inflates to {diff_id}, the image's config says"
+                f" {self._diff_id}"
             )
         return note
 
@@ -192,8 +191,24 @@ class BaseLayer:
             self._store.put(unpack(stream.read(length), digest))
         with self._store.lock(f"layer-{self._descriptor.digest.hex}"):
             raw = self._store.note(notes.LAYER, self._descriptor.digest.hex)
-            known = () if raw is None else notes.blobs_of(raw)
-            self._remember(self._note, (*known, digest))
+            before = () if raw is None else notes.blobs_of(raw)
+            self._remember(self._note, (*before, digest))
+
+
+def known(layer: Digest, store: Store) -> dict[str, Digest] | None:
+    """What the store's memo says of a base layer: its diff_id, and where index, pack and table are.
+    ``None`` where there is no memo; half a memo is none."""
+    raw = store.note(notes.LAYER, layer.hex)
+    if raw is None:
+        return None
+    try:
+        value = canonical.decode(raw, at=f"note layer/{layer.hex}")
+        return {
+            name: Digest.parse(str(value[name]), refusal=IntegrityError)
+            for name in ("diff_id", "index", "pack", "table")
+        }
+    except (IntegrityError, KeyError, TypeError):
+        return None
 
 
 def content_of(entry: Entry) -> Digest:

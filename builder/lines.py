@@ -121,7 +121,7 @@ def decode(path: str, line: bytes) -> Entry:
         uid, gid = owner.split(b":")
         size, digest, target = 0, None, None
         if kind is Kind.FILE:
-            size, digest = int(rest[0]), Digest(rest[1].decode())
+            size, digest = int(rest[0]), _digest(rest[1])
             del rest[:2]
         elif kind in (Kind.SYMLINK, Kind.HARDLINK):
             target = unescape(rest.pop(0))
@@ -139,6 +139,10 @@ def decode(path: str, line: bytes) -> Entry:
         )
     except (ValueError, IndexError) as error:
         raise IntegrityError(f"file index: not a line of an index: {line!r}") from error
+
+
+def _digest(hexadecimal: bytes) -> Digest:
+    return Digest.parse(f"sha256:{hexadecimal.decode()}", at="file index", refusal=IntegrityError)
 
 
 def escape(text: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from builder.base import Base, config_of
 from builder.digest import Digest
 from builder.docker_archive import archive
-from builder.errors import BuilderError, EnvironmentFault
+from builder.errors import BuilderError, EnvironmentFault, IntegrityError
 from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
@@ -108,7 +108,7 @@ def _send(
 ) -> int:
     """Send all layers but the lowest ``lent``; returns how many those were."""
     diff_ids = [
-        Digest.parse(item, at="diff_ids")
+        Digest.parse(item, at="our config: diff_ids", refusal=IntegrityError)
         for item in config_of(image.config, at="our config")["rootfs"]["diff_ids"]
     ]
     layers = [

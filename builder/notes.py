@@ -1,6 +1,7 @@
 """The kinds of memo that the store holds for us, and what their keys are."""
 
 from builder.digest import Digest
+from builder.errors import IntegrityError
 
 DERIVATION = "derivation"
 """A derivation's id (hex) to its output."""
@@ -22,8 +23,21 @@ DIFF = "diff"
 
 
 def blobs_of(note: bytes) -> tuple[Digest, ...]:
-    """The blobs that a memo names under the key ``blobs``, as all of ours do that name any."""
-    from builder import canonical  # noqa: PLC0415 - the names above are wanted where JSON is not
+    """The blobs that a memo names: a JSON object with a top-level key ``blobs``, a list of digests.
 
-    value = canonical.decode(note, at="note")
-    return tuple(Digest.parse(item) for item in value["blobs"])
+    ``verify`` and ``gc`` read that key and nothing else. A memo without it, and one that is not
+    whole, names none.
+    """
+    import json  # noqa: PLC0415 - the names above are wanted where JSON is not
+
+    try:
+        value = json.loads(note)
+    except (ValueError, RecursionError):
+        return ()
+    names = value.get("blobs") if isinstance(value, dict) else None
+    if not isinstance(names, list):
+        return ()
+    try:
+        return tuple(Digest.parse(str(name), refusal=IntegrityError) for name in names)
+    except IntegrityError:
+        return ()

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import IntegrityError, ProjectError, UsageError
+from builder.errors import IntegrityError, UsageError
 from builder.value import field, value
 
 MANIFEST_LIMIT = 4 << 20
@@ -291,10 +291,7 @@ def _string(value: object, *, at: str) -> str:
 
 
 def _digest(value: object, *, at: str) -> Digest:
-    try:
-        return Digest.parse(_string(value, at=at), at=at)
-    except ProjectError as error:  # the same spelling rule, but not a file of the user's
-        raise IntegrityError(error.message) from error
+    return Digest.parse(_string(value, at=at), at=at, refusal=IntegrityError)
 
 
 def _annotations(value: object, *, at: str) -> tuple[tuple[str, str], ...]:

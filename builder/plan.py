@@ -5,7 +5,7 @@ error before anything is fetched.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from builder import canonical
 from builder.derivation import Derivation
@@ -38,6 +38,11 @@ class PlannedStep:
     @property
     def kind(self) -> str:
         return self.request.kind
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Everything that the derivation asks with, but the parent."""
+        return inputs_of(self.request, self.bytecode_prefixes)
 
 
 @value
@@ -82,10 +87,8 @@ def plan(
     parent = base
     for step in variant.steps:
         request = lookup.request(step)
-        inputs = request.record()
-        if prefixes:
-            inputs["bytecode_prefixes"] = list(prefixes)
-        derivation = Derivation(kind=request.kind, inputs=canonical.encode(inputs), parent=parent)
+        inputs = canonical.encode(inputs_of(request, prefixes))
+        derivation = Derivation(kind=request.kind, inputs=inputs, parent=parent)
         steps.append(
             PlannedStep(
                 name=step.name,
@@ -96,6 +99,14 @@ def plan(
         )
         parent = derivation.id
     return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
+
+
+def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str, Any]:
+    """What a step asks with, by content."""
+    inputs = request.record()
+    if bytecode_prefixes:
+        inputs["bytecode_prefixes"] = list(bytecode_prefixes)
+    return inputs
 
 
 def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tuple[str, ...]:

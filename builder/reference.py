@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Self
 
 from builder.digest import Digest
-from builder.errors import ProjectError, UsageError
+from builder.errors import UsageError
 from builder.value import value
 
 DOCKER_HUB = "docker.io"
@@ -40,7 +40,9 @@ class Reference:
             UsageError: It does not follow the grammar; the message names the part.
         """
         rest, separator, encoded = text.partition("@")
-        digest = _digest(encoded, at=f"{at}: {text!r}") if separator else None
+        digest = (
+            Digest.parse(encoded, at=f"{at}: {text!r}", refusal=UsageError) if separator else None
+        )
         head, slash, tail = rest.partition("/")
         if slash and ("." in head or ":" in head or head == "localhost" or head != head.lower()):
             registry, path = head, tail
@@ -80,10 +82,3 @@ class Reference:
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.name}{tag}{f'@{self.digest}' if self.digest else ''}"
-
-
-def _digest(encoded: str, *, at: str) -> Digest:
-    try:
-        return Digest.parse(encoded, at=at)
-    except ProjectError as error:  # the same spelling rule, but not in a file
-        raise UsageError(error.message) from error

@@ -35,8 +35,7 @@ def alike(derivation: Derivation, store: Store) -> list[tuple[tuple[Read, ...], 
     found = []
     for trace in _traces(store, derivation.question):
         output = _output(trace.get("output"), store)
-        if output is not None:
-            reads = tuple((item[0], item[1], item[2]) for item in trace["reads"])
+        if output is not None and (reads := _reads(trace.get("reads"))) is not None:
             found.append((reads, output))
     return found
 
@@ -60,7 +59,15 @@ def remember_reads(
 
 def _traces(store: Store, question: Digest) -> list[dict[str, Any]]:
     value = _note(store, notes.QUESTION, question)
-    return [] if value is None else list(value.get("traces") or ())
+    traces = None if value is None else value.get("traces")
+    return [item for item in traces if isinstance(item, dict)] if isinstance(traces, list) else []
+
+
+def _reads(record: Any) -> tuple[Read, ...] | None:
+    try:
+        return tuple((str(operation), str(path), answer) for operation, path, answer in record)
+    except (TypeError, ValueError):
+        return None
 
 
 def _note(store: Store, kind: str, key: Digest) -> Mapping[str, Any] | None:
@@ -77,7 +84,7 @@ def _note(store: Store, kind: str, key: Digest) -> Mapping[str, Any] | None:
 def _output(record: Any, store: Store) -> Output | None:
     try:
         output = Output.parse(record)
-    except (KeyError, TypeError, ValueError, ProjectError):
+    except (KeyError, TypeError, ValueError, AttributeError, ProjectError):
         return None
     if output.layer is not None and not store.has(output.layer.digest, size=output.layer.size):
         return None

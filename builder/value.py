@@ -205,6 +205,6 @@ class _StandardFields:
             kw_only=self._kw_only,
             frozen=True,
         )
-        fields: dict[str, dataclasses.Field[Any]] = model.__dataclass_fields__  # type: ignore[attr-defined]
+        fields: dict[str, dataclasses.Field[Any]] = model.__dataclass_fields__  # type: ignore[attr-defined]  # made above
         owner.__dataclass_fields__ = fields
         return fields

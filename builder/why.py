@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from builder import canonical, notes
 from builder.build_record import Record, RecordedStep
 from builder.digest import Digest
-from builder.errors import IntegrityError, UsageError
+from builder.errors import IntegrityError, ProjectError, UsageError
 from builder.files import FileIndex
-from builder.layer_files import OwnLayer
+from builder.layer_files import OwnLayer, known
 from builder.merged import MergedView
 from builder.node import did_you_mean, nearest
 from builder.oci import Manifest
@@ -73,7 +72,9 @@ def trail(record: Record, path: str, store: Store) -> Trail:
     Raises:
         UsageError: There is no such file and never was, a directory is there, or more than one
             path ends so.
+        ProjectError: The store has lost what the build was made of.
     """
+    _check_there(record, store)
     base = _base_layers(record, store)
     steps = [step for step in record.steps if step.output.layer is not None]
     own = [OwnLayer(step.output.layer, store) for step in steps if step.output.layer is not None]
@@ -117,12 +118,11 @@ class _BaseIndex:
 
     @cached_property
     def index(self) -> FileIndex:
-        note = self._store.note(notes.LAYER, self.digest.hex)
+        note = known(self.digest, self._store)
         if note is None:
             raise _Unread(str(self.digest))
-        known = canonical.decode(note, at=f"note layer/{self.digest.hex}")
         try:
-            return FileIndex(self._store.read(Digest.parse(known["index"]), limit=1 << 30))
+            return FileIndex(self._store.read(note["index"], limit=1 << 30))
         except KeyError as error:
             raise _Unread(str(self.digest)) from error
 
@@ -133,10 +133,21 @@ class _BaseIndex:
         """Nothing is read."""
 
 
+def _check_there(record: Record, store: Store) -> None:
+    """``store verify --repair`` may have dropped what the build was made of."""
+    made = [blob for step in record.steps for blob in step.output.blobs]
+    for blob in made if record.base is None else [record.base.manifest, *made]:
+        if not store.has(blob):
+            raise ProjectError(
+                f"image {record.digest}: blob {blob}, which it was made of, is not in the store",
+                hint=f"builder build {record.variant} gets or makes it again",
+            )
+
+
 def _base_layers(record: Record, store: Store) -> list[_BaseIndex]:
     if record.base is None:
         return []
-    digest = Digest.parse(record.base["manifest"])
+    digest = record.base.manifest
     manifest = Manifest.parse(store.read(digest), at=f"manifest {digest}")
     return [_BaseIndex(layer.digest, store) for layer in manifest.layers]
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
 from builder.adapters.store import FileStore
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,7 +107,8 @@ def download_cache() -> Path:
     """Where large downloads are kept between runs: ``BUILDER_TEST_CACHE``, or a directory of the
     user's cache. All of it is checked by digest when it is used, and may be deleted."""
     given = os.environ.get("BUILDER_TEST_CACHE")
-    path = Path(given) if given else user_cache_path("builder-tests", appauthor=False)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(given) if given else Path(cache) / "builder-tests"
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -13,11 +13,12 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def _imported() -> dict[str, Path]:
-    """The top-level names that builder imports from outside itself and the standard library."""
+def _imported(directory: str) -> dict[str, Path]:
+    """The top-level names that a directory imports from outside the project and the standard
+    library."""
     found: dict[str, Path] = {}
     template = ROOT / "builder/cli/template"  # a project that init writes, none of our program
-    for path in sorted((ROOT / "builder").rglob("*.py")):
+    for path in sorted((ROOT / directory).rglob("*.py")):
         if path.is_relative_to(template):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
@@ -30,19 +31,32 @@ def _imported() -> dict[str, Path]:
             for name in names:
                 found.setdefault(name.partition(".")[0], path.relative_to(ROOT))
     # compression is of the standard library from 3.14 on, and imported only there.
-    for name in {"builder", "_typeshed", "compression", *sys.stdlib_module_names}:
+    ours = {"builder", "tests", "tools"}
+    for name in {*ours, "_typeshed", "compression", *sys.stdlib_module_names}:
         found.pop(name, None)
     return found
 
 
-def test_every_package_that_builder_imports_is_a_declared_dependency() -> None:
-    declared = {
-        canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["dependencies"]
-    }
+def _declared(*extras: str) -> set[str]:
+    project = PROJECT["project"]
+    lines = [*project["dependencies"]]
+    for extra in extras:
+        lines += project["optional-dependencies"][extra]
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
     providers = packages_distributions()
-    for name, path in _imported().items():
-        owners = {canonicalize_name(owner) for owner in providers.get(name, [name])}
-        assert owners & declared, f"{path} imports {name}: declare it in pyproject.toml"
+    for directory, declared in (("builder", _declared()), ("tests", _declared("test"))):
+        for name, path in _imported(directory).items():
+            owners = {canonicalize_name(owner) for owner in providers.get(name, [name])}
+            assert owners & declared, f"{path} imports {name}: declare it in pyproject.toml"
+
+
+def test_every_package_that_builder_declares_is_imported() -> None:
+    providers = packages_distributions()
+    used = {owner for name in _imported("builder") for owner in providers.get(name, [name])}
+    assert _declared() <= {canonicalize_name(owner) for owner in used}
 
 
 def test_what_builds_the_project_is_locked_with_what_runs_it() -> None:

@@ -1,13 +1,16 @@
 """Config and manifest: the base's own, ours above it, and nothing else touched."""
 
 import json
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from builder import canonical
-from builder.base import Base
+from builder.base import Base, config_of
+from builder.build_record import settings_record
 from builder.digest import Digest
+from builder.errors import IntegrityError
 from builder.image import CREATED, assemble
 from builder.oci import (
     DOCKER_CONFIG,
@@ -170,3 +173,65 @@ def test_scratch_gives_the_bytes_that_it_always_gave() -> None:
 
 
 GOLDEN = "sha256:e368d2dc4d977030efa32c63416fedbef1ce3aaf93e5f41d8e850753fe01333c"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"config": {"Env": "A=1"}}, "config.Env: expected a list of texts, got 'A=1'"),
+        ({"config": {"Env": ["A=1", 2]}}, "config.Env: expected a list of texts, got ['A=1', 2]"),
+        ({"config": {"Labels": ["a"]}}, "config.Labels: expected an object of texts, got ['a']"),
+        (
+            {"config": {"Labels": {"a": 1}}},
+            "config.Labels: expected an object of texts, got {'a': 1}",
+        ),
+        ({"config": ["x"]}, "'config' is ['x']"),
+        ({"rootfs": {"diff_ids": [1]}}, "no rootfs.diff_ids"),
+    ],
+)
+def test_a_config_that_is_none_is_refused_before_it_is_used(
+    config: dict[str, Any], message: str
+) -> None:
+    raw = canonical.encode({"rootfs": {"diff_ids": []}} | config)
+    with pytest.raises(IntegrityError) as caught:
+        config_of(raw, at="config")
+    assert caught.value.message == f"config: not an image config: {message}"
+
+
+def test_a_config_with_empty_settings_is_one() -> None:
+    raw = canonical.encode({"rootfs": {"diff_ids": []}, "config": {"Env": None, "Labels": {}}})
+    assert config_of(raw, at="config")["config"] == {"Env": None, "Labels": {}}
+
+
+def test_a_number_of_the_base_that_has_no_one_spelling_is_refused() -> None:
+    """A whole one has: it is written as the integer that it is."""
+    whole, part = (
+        replace(on, config=on.config.replace(b'"os"', b'"x":' + number + b',"os"'))
+        for on, number in ((base(), b"2.0"), (base(), b"2.5"))
+    )
+    _, config = built(whole)
+    assert repr(config["x"]) == "2"
+    with pytest.raises(IntegrityError) as caught:
+        built(part)
+    assert caught.value.message == (
+        "the base's config: cannot be written again: canonical JSON has no floats, got 2.5"
+    )
+
+
+SETTINGS: dict[str, object] = {
+    "env": (("B", "2"),),
+    "labels": (("b", "2"),),
+    "entrypoint": ("sh",),
+    "command": ("-c",),
+    "workdir": "/b",
+    "user": "2",
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(ImageSettings)])
+def test_every_field_of_the_settings_is_in_the_image_and_in_its_record(name: str) -> None:
+    """A new field without an entry in SETTINGS fails here until someone decides."""
+    other = replace(NO_SETTINGS, **{name: SETTINGS[name]})  # type: ignore[arg-type]  # any field
+    assert built(base(), other) != built(base())
+    assert settings_record(other) != settings_record(NO_SETTINGS)
+    assert settings_record(other).keys() == SETTINGS.keys()

@@ -150,7 +150,7 @@ def test_values_with_order_compare_as_their_fields() -> None:
     assert Version(1) <= Version(1) < Version(1, 1)
     assert Version(2) > Version(1) >= Version(1)
     with pytest.raises(TypeError):
-        assert Version(1) < 2  # type: ignore[operator]
+        assert Version(1) < 2  # type: ignore[operator]  # the point
     match Version(1, 5):
         case Version(major, minor):
             assert (major, minor) == (1, 5)
@@ -158,9 +158,9 @@ def test_values_with_order_compare_as_their_fields() -> None:
 
 def test_a_field_given_twice_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="'major' is given twice"):
-        Version(1, major=1)  # type: ignore[misc]
+        Version(1, major=1)  # type: ignore[misc]  # the point
     with pytest.raises(TypeError, match="3 fields given by position"):
-        Version(1, 2, 3)  # type: ignore[call-arg]
+        Version(1, 2, 3)  # type: ignore[call-arg]  # the point
 
 
 def test_post_init_may_refuse() -> None:

@@ -51,7 +51,10 @@ class DockerEngine:
         if found is None:
             raise EnvironmentFault(f"docker: has no image {image_id}", hint="pull or load it first")
         layers = found["RootFS"].get("Layers") or ()
-        return tuple(Digest.parse(text, at="docker: RootFS.Layers") for text in layers)
+        return tuple(
+            Digest.parse(text, at="docker: RootFS.Layers", refusal=IntegrityError)
+            for text in layers
+        )
 
     def keeps_layers(self) -> bool:
         """Whether an archive may leave out the layers that the engine has: not where it uses the
@@ -152,11 +155,15 @@ def _load_fault(text: str) -> BuilderError:
         )
     if "no space left" in text:
         return EnvironmentFault(f"docker: load: {text}", hint="free some space: docker system df")
-    return IntegrityError(f"docker: load: the engine refuses the archive: {text}")
+    return IntegrityError(
+        f"docker: load: the engine refuses the archive: {text}",
+        hint="builder store verify tells whether our layers are whole; the engine's log says more",
+    )
 
 
 def _pull_fault(text: str) -> BuilderError:
-    if "toomanyrequests" in text or "429" in text:
+    # As a word: the text has the digest and, where there is one, the port.
+    if re.search(r"toomanyrequests|\b429\b", text):
         return RateLimitError(text, hint="log in with docker login, or wait")
     if re.search(r"manifest unknown|not found|does not exist", text):
         return GoneError(

@@ -1,7 +1,8 @@
 """The command line: a shell around functions, one file a command.
 
 Results go to stdout (with ``--json`` one JSON document), everything else to stderr. Only this
-package reads the environment and exits.
+package exits, and only it reads settings of ours from the environment; what adapters pass on to
+programs and libraries (``PATH``, proxies, ``DOCKER_HOST``) is said there.
 """
 
 import gc

@@ -34,7 +34,7 @@ def _document(chain: Plan, cached: Sequence[bool]) -> dict[str, Any]:
                 "kind": step.kind,
                 "pins": list(step.request.pins),
                 "derivation": str(step.derivation.id),
-                "inputs": step.request.record(),
+                "inputs": step.inputs,
                 "cached": known,
             }
             for step, known in zip(chain.steps, cached, strict=True)

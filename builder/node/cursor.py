@@ -162,7 +162,7 @@ def describe(node: YamlNode) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that ``word`` is most likely a slip of."""
-    import difflib  # noqa: PLC0415  (only errors need it, and it takes time to import)
+    import difflib  # noqa: PLC0415 - only errors need it, and it takes time
 
     return next(iter(difflib.get_close_matches(word[:_SHOWN], list(known), n=1)), None)
 

@@ -27,7 +27,8 @@ INTEGER_LIMIT = 2**53
 
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 _INTEGER = re.compile("0|[1-9][0-9]{0,15}")
-_NAME = re.compile("[a-z0-9][a-z0-9._-]*")
+# What image layouts and engines take for a name, too: a variant is called so in a store.
+_NAME = re.compile("[a-z0-9]+(?:(?:[._-]|--)[a-z0-9]+)*")
 _MODE = re.compile("0[0-7]{3}")
 _BOOLEANS = {"true": True, "false": False}
 
@@ -135,8 +136,8 @@ def name(node: Cursor) -> str:
     if not _NAME.fullmatch(value):
         raise node.error(
             f"{value!r} is not a name",
-            hint="a name has lower-case letters, digits, '.', '_' and '-', and starts with a letter"
-            " or digit",
+            hint="a name has lower-case letters and digits, joined by single '.', '_' or '-', or by"
+            " '--'",
         )
     return value
 

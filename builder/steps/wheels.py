@@ -44,6 +44,7 @@ class WheelsRequest:
 
     def run(self, view: Observed, materials: Materials) -> Outcome:
         from builder import wheel  # noqa: PLC0415 - see builder.steps.request
+        from builder.wheel_archive import WheelName  # noqa: PLC0415 - as above
 
         layout = layout_of(view, self.python)
         changes: list[Change] = []
@@ -55,5 +56,7 @@ class WheelsRequest:
                 platform=self.platform,
                 view=view,
             )
-        names = ", ".join(f"{pin.project} {pin.version}" for pin in self.wheels)
+        # Of the file names, which are inputs: a pin may spell a project in more than one way.
+        found = [WheelName.parse(pin.filename) for pin in self.wheels]
+        names = ", ".join(f"{name.project} {name.version}" for name in found)
         return Outcome(changes=tuple(changes), summary=f"{names}: {len(changes)} files")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.adapters.engine import DockerEngine
+from builder.adapters.engine import DockerEngine, _pull_fault
 from builder.digest import Digest
 from builder.docker_archive import archive
 from builder.errors import (
@@ -211,3 +211,10 @@ def test_the_environment_says_where_the_engine_is(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
     assert DockerEngine(None).has_image(Digest.of(b"")) is False
+
+
+def test_a_port_or_a_digest_that_looks_like_a_status_is_none() -> None:
+    """The engine's words come with the address that it asked."""
+    where = f"docker: pull 127.0.0.1:42939/a@sha256:{'429' + 61 * '0'}: Get http://127.0.0.1:42939/"
+    assert type(_pull_fault(f"{where}: connection refused")) is NetworkError
+    assert type(_pull_fault(f"{where}: unexpected status: 429 Too Many")) is RateLimitError

@@ -87,7 +87,7 @@ class _Counting(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: bytes) -> int:  # type: ignore[override]
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # takes bytes alone
         self._hasher.update(data)
         self.size += len(data)
         self._file.write(data)
@@ -103,7 +103,7 @@ def _layer(
     with path.open("wb") as file:
         packed = _Counting(file)
         # isal's compressor has no types, and is four times as fast as zlib's.
-        with igzip.open(packed, "wb", compresslevel=1) as squeezed:  # type: ignore[no-untyped-call]
+        with igzip.open(packed, "wb", compresslevel=1) as squeezed:  # type: ignore[no-untyped-call]  # isal has no types here
             plain = _Counting(squeezed)
             with tarfile.open(fileobj=plain, mode="w|", bufsize=1 << 20) as archive:
                 for member, data in _members(name, extra):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from builder import diff
-from builder.build_record import describe
+from builder.build_record import describe, recorded
 from builder.digest import Digest
 from builder.errors import (
     BuilderError,
@@ -380,7 +380,13 @@ def test_bytecode_below_the_prefix_of_the_image_goes_too(tiny: Tiny, registry: S
     tiny.pin(made)
     tiny.edit("it", "vllm/config.py", "128", "256")
     tiny.variant("it", "it")
-    assert content(tiny.bake(), stale, tiny.store) is None
+    made_of = tiny.bake()
+    assert content(made_of, stale, tiny.store) is None
+    # The prefix is part of what was asked, and is told with it.
+    (planned,) = tiny.run("--json", "plan", "it").json["steps"]
+    (recorded_step,) = recorded(made_of.image.digest, tiny.store).steps
+    assert planned["inputs"] == recorded_step.inputs
+    assert planned["inputs"]["bytecode_prefixes"] == ["/var/pyc"]
 
 
 def test_a_source_that_would_never_be_imported_is_refused(tiny: Tiny, registry: StandIn) -> None:
@@ -800,6 +806,17 @@ def test_a_wheel_is_installed_into_the_packages_of_the_image(on_base: Tiny) -> N
     installer = at_packages("thing-1.0.dist-info/INSTALLER")
     assert content(build, installer, on_base.store) == b"builder\n"
     assert build.steps[0].output.summary == "thing 1.0: 5 files"
+
+
+def test_how_a_pin_spells_the_project_of_a_wheel_changes_nothing(on_base: Tiny) -> None:
+    _wheel(on_base)
+    on_base.variant("it", {"wheels": ["thing"]})
+    first = on_base.bake()
+    path = on_base.root / "lockfiles/wheels.yaml"
+    path.write_text(path.read_text().replace('"project": "thing"', '"project": "THING"'))
+    again = on_base.bake(check=True)
+    assert again.steps[0].output == first.steps[0].output
+    assert first.steps[0].output.summary == "thing 1.0: 5 files"
 
 
 def test_a_wheel_for_another_python_is_refused(on_base: Tiny) -> None:

@@ -88,8 +88,17 @@ BAD_LOCKS: tuple[Bad, ...] = (
         old="  known-good:",
         new="  Known:",
         message="lockfiles/vllm.yaml:3: vllm.Known: 'Known' is not a name",
-        hint="a name has lower-case letters, digits, '.', '_' and '-', and starts with a letter"
-        " or digit",
+        hint="a name has lower-case letters and digits, joined by single '.', '_' or '-', or by"
+        " '--'",
+    ),
+    Bad(
+        id="a name that no image layout could give an image",
+        kind="vllm",
+        old="  known-good:",
+        new="  known..good:",
+        message="lockfiles/vllm.yaml:3: vllm.known..good: 'known..good' is not a name",
+        hint="a name has lower-case letters and digits, joined by single '.', '_' or '-', or by"
+        " '--'",
     ),
     Bad(
         id="a name that is too long",

@@ -57,9 +57,9 @@ commits = st.text(HEX, min_size=40, max_size=40).map(ObjectId) | st.text(
     "0123456789", min_size=40, max_size=40
 ).map(ObjectId)
 sizes = st.integers(0, 2**53 - 1)
-names = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True) | st.sampled_from(
-    ["no", "y", "on", "null", "1e3", "012", "0.1", "true"]
-)
+names = st.from_regex(
+    r"[a-z0-9]{1,5}(?:(?:[._-]|--)[a-z0-9]{1,4}){0,4}", fullmatch=True
+) | st.sampled_from(["no", "y", "on", "null", "1e3", "012", "0.1", "true"])
 lines = st.text(
     st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20
 ) | st.sampled_from(TRAPS)

@@ -113,8 +113,9 @@ def test_the_schema_refuses_what_the_codec_refuses(bad: Bad) -> None:
         pytest.param(
             changed("vllm", "  known-good:", "  Known:"),
             "vllm",
-            "lockfiles/vllm.yaml:3: vllm: 'Known' does not match '^[a-z0-9][a-z0-9._-]*$'",
-            "A name: lower-case letters, digits, '.', '_' and '-'; the first is a letter or digit.",
+            "lockfiles/vllm.yaml:3: vllm: 'Known' does not match"
+            " '^[a-z0-9]+(?:(?:[._-]|--)[a-z0-9]+)*$'",
+            "A name: lower-case letters and digits, joined by single '.', '_' or '-', or by '--'.",
             id="a key of another form",
         ),
         pytest.param(

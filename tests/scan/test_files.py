@@ -178,6 +178,12 @@ def test_a_broken_line_is_an_integrity_error() -> None:
     assert refused.value.message == "file index: not a line of an index: b'a file 0644 0:0 12'"
 
 
+def test_a_digest_in_a_line_is_read_as_every_other_digest() -> None:
+    with pytest.raises(IntegrityError) as refused:
+        FileIndex(b"a file 0644 0:0 12 beef\n").lookup("a")
+    assert refused.value.message == "file index: sha256 takes 64 hex digits, got 4: 'beef'"
+
+
 def test_an_index_may_be_a_memory_map(tmp_path: Path) -> None:
     index = FileIndex.build(LAYER)
     (tmp_path / "index").write_bytes(index.raw)

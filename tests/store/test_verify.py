@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from builder.adapters.store import FileStore, blobs_named
+from builder.adapters.store import FileStore
 from builder.adapters.store.verify import Finding, Report, repair, verify
 from builder.digest import Digest
+from builder.notes import blobs_of
 from builder.oci import OCI_MANIFEST, Descriptor, Manifest
 from tests.store.worlds import (
     NOWHERE,
@@ -216,4 +217,4 @@ def test_stale_notes_and_leftovers_are_told_and_no_errors(files: FileStore) -> N
     ],
 )
 def test_the_blobs_that_a_note_names(note: bytes, names: tuple[Digest, ...]) -> None:
-    assert blobs_named(note) == names
+    assert blobs_of(note) == names

@@ -15,6 +15,5 @@ look after a store; nothing else imports them.
 """
 
 from builder.adapters.store.layout import FileStore
-from builder.adapters.store.notes import blobs_named
 
-__all__ = ["FileStore", "blobs_named"]
+__all__ = ["FileStore"]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from builder.adapters.store import disk
 from builder.adapters.store.layout import FileStore
-from builder.adapters.store.notes import blobs_named
 from builder.adapters.store.walk import Roots, blobs, entries, leftovers, notes, walk
 from builder.digest import Digest
 from builder.errors import IntegrityError
+from builder.notes import blobs_of
 
 _DAY = 24 * 60 * 60
 
@@ -82,7 +82,7 @@ def _plan(store: FileStore, *, reachable: Roots | None, keep_days: float) -> Col
         notes=tuple(
             f"notes/{note.kind}/{note.key}"
             for note in notes(store)
-            if not there.issuperset(blobs_named(note.data))
+            if not there.issuperset(blobs_of(note.data))
         ),
         leftovers=leftovers(store),
         kept=len(there),

@@ -130,7 +130,7 @@ class FileStore:
 
     def take_note(self, kind: str, key: str, data: bytes) -> None:
         """See ``builder.ports.Store``. A memo that names blobs does it as
-        ``builder.adapters.store.notes`` says, so that ``gc`` drops it together with them."""
+        ``builder.notes.blobs_of`` says, so that ``gc`` drops it together with them."""
         if not data:
             raise ValueError("an empty note says nothing")
         if self.note(kind, key) == data:

@@ -76,7 +76,7 @@ def _wait(fd: int, operation: int, waiting: Callable[[], str]) -> None:
         waited += pause
         pause = min(2 * pause, 0.05)
     # Only those who wait pay for this import: it costs more than the rest of the package.
-    from logging import getLogger  # noqa: PLC0415
+    from logging import getLogger  # noqa: PLC0415 - as said
 
     getLogger(__name__).warning("%s", waiting())
     fcntl.flock(fd, operation)

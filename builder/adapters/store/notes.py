@@ -1,13 +1,6 @@
-"""Names in the store, and what a memo says of the blobs that it names.
+"""Names in the store: of memos, locks and references."""
 
-The convention: a memo that names blobs is a JSON object with a top-level key ``blobs``, a list of
-digests. ``verify`` and ``gc`` read that key and nothing else; a memo without it names no blobs.
-"""
-
-import json
-
-from builder.digest import Digest
-from builder.errors import ProjectError, UsageError
+from builder.errors import UsageError
 
 _ALPHANUMERIC = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _PLAIN = _ALPHANUMERIC | frozenset("._+-=@:")
@@ -50,21 +43,3 @@ def check_reference_name(name: str) -> str:
             hint="use letters and digits, joined by single . _ - : @ + /",
         )
     return name
-
-
-def blobs_named(note: bytes) -> tuple[Digest, ...]:
-    """The blobs that a memo names; none where it is not such a memo or not whole."""
-    try:
-        value = json.loads(note)
-    except (ValueError, RecursionError):
-        return ()
-    names = value.get("blobs") if isinstance(value, dict) else None
-    if not isinstance(names, list):
-        return ()
-    found: list[Digest] = []
-    for name in names:
-        try:
-            found.append(Digest.parse(str(name)))
-        except ProjectError:
-            return ()
-    return tuple(found)

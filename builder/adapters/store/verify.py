@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from builder.adapters.store import disk
 from builder.adapters.store.layout import FileStore
-from builder.adapters.store.notes import blobs_named
 from builder.adapters.store.walk import (
     BlobFile,
     Node,
@@ -23,6 +22,7 @@ from builder.adapters.store.walk import (
 )
 from builder.digest import CHUNK, Digest, Hasher
 from builder.errors import IntegrityError
+from builder.notes import blobs_of
 from builder.ports import Progress
 
 _WORKERS = 8
@@ -82,7 +82,7 @@ def verify(
     stale = tuple(
         f"notes/{note.kind}/{note.key}"
         for note in notes(store)
-        if not all(store.has(digest) for digest in blobs_named(note.data))
+        if not all(store.has(digest) for digest in blobs_of(note.data))
     )
     return Report(
         blobs=len(files),
