@@ -1,6 +1,7 @@
 """Config and manifest: the base's own, ours above it, and nothing else touched."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from builder import canonical
 from builder.base import Base
 from builder.digest import Digest
+from builder.errors import IntegrityError
 from builder.image import CREATED, assemble
 from builder.oci import (
     DOCKER_CONFIG,
@@ -170,3 +172,29 @@ def test_scratch_gives_the_bytes_that_it_always_gave() -> None:
 
 
 GOLDEN = "sha256:e368d2dc4d977030efa32c63416fedbef1ce3aaf93e5f41d8e850753fe01333c"
+
+
+def _foreign(text: str) -> Base:
+    """A base whose config has one more field, written as ``text``."""
+    whole = base()
+    raw = whole.config[:-1] + f',"x":{text}}}'.encode()
+    return replace(whole, config=raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.5", "the base's config: the number 0.5 has no one spelling"),
+        ("[" * 101 + "]" * 101, "the base's config: nested deeper than 100"),
+        ('"\\ud800"', None),
+    ],
+    ids=["fraction", "depth", "half a pair"],
+)
+def test_a_config_that_has_no_canonical_form_is_refused(text: str, said: str | None) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        assemble(_foreign(text), [], settings=NO_SETTINGS, platform=AMD64)
+    if said is None:
+        assert caught.value.message.startswith("not Unicode, and cannot be recorded: ")
+        assert r"\ud800" in caught.value.message
+    else:
+        assert caught.value.message == said
