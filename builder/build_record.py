@@ -137,22 +137,29 @@ def recorded(digest: Digest, store: Store) -> Record:
     """The record of the image with this manifest digest.
 
     Raises:
-        ProjectError: The store has none: the image was not built here, or was collected.
+        ProjectError: The store has none, or a damaged one: the image was not built here, or was
+            collected.
     """
     raw = store.note(notes.IMAGE, digest.hex)
     if raw is None:
         raise ProjectError(
             f"no record of image {digest} in the store", hint="build it again on this machine"
         )
-    value = canonical.decode(raw, at=f"record {digest.short}")
-    return Record(
-        variant=value["variant"],
-        platform=value["platform"],
-        digest=Digest.parse(value["digest"]),
-        base=value["base"],
-        settings=value["settings"],
-        steps=tuple(_steps(value["steps"])),
-    )
+    try:
+        value = canonical.decode(raw, at=f"record {digest.short}")
+        return Record(
+            variant=value["variant"],
+            platform=value["platform"],
+            digest=Digest.parse(value["digest"]),
+            base=value["base"],
+            settings=value["settings"],
+            steps=tuple(_steps(value["steps"])),
+        )
+    except notes.MALFORMED as error:
+        raise ProjectError(
+            f"the record of image {digest} in the store is damaged",
+            hint="build it again on this machine",
+        ) from error
 
 
 def _steps(items: list[dict[str, Any]]) -> Iterator[RecordedStep]:

@@ -122,13 +122,17 @@ class BaseLayer:
         raw = self._store.note(notes.LAYER, key)
         if raw is None:
             return None
-        value = canonical.decode(raw, at=f"note layer/{key}")
-        note = {name: Digest.parse(value[name]) for name in ("index", "pack", "table")}
+        try:
+            value = canonical.decode(raw, at=f"note layer/{key}")
+            note = {name: Digest.parse(value[name]) for name in ("index", "pack", "table")}
+            diff_id = Digest.parse(value["diff_id"])
+        except notes.MALFORMED:
+            return None
         if not all(self._store.has(digest) for digest in note.values()):
             return None
-        if value["diff_id"] != str(self._diff_id):
+        if diff_id != self._diff_id:
             raise IntegrityError(
-                f"layer {self._descriptor.digest}: inflates to {value['diff_id']}, the image's"
+                f"layer {self._descriptor.digest}: inflates to {diff_id}, the image's"
                 f" config says {self._diff_id}"
             )
         return note

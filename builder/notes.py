@@ -1,6 +1,7 @@
 """The kinds of memo that the store holds for us, and what their keys are."""
 
 from builder.digest import Digest
+from builder.errors import IntegrityError, ProjectError
 
 DERIVATION = "derivation"
 """A derivation's id (hex) to its output."""
@@ -21,9 +22,20 @@ DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
 
 
+MALFORMED = (
+    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(IntegrityError, ProjectError),
+)
+"""What reading a memo raises that is not of the form in which we write it: it counts as none, since
+all that it could say can be found out again."""
+
+
 def blobs_of(note: bytes) -> tuple[Digest, ...]:
-    """The blobs that a memo names under the key ``blobs``, as all of ours do that name any."""
+    """The blobs that a memo names under the key ``blobs``, as all of ours do that name any; none
+    where it is malformed."""
     from builder import canonical  # noqa: PLC0415 - the names above are wanted where JSON is not
 
-    value = canonical.decode(note, at="note")
-    return tuple(Digest.parse(item) for item in value["blobs"])
+    try:
+        return tuple(Digest.parse(item) for item in canonical.decode(note, at="note")["blobs"])
+    except MALFORMED:
+        return ()

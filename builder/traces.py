@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builder import canonical, notes
-from builder.derivation import Derivation, Read, resolved_id
+from builder.derivation import OPERATIONS, Derivation, Read, resolved_id
 from builder.digest import Digest
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import IntegrityError
+from builder.notes import MALFORMED
 from builder.outcome import Output
 from builder.ports import Store
 
@@ -36,9 +37,19 @@ def alike(derivation: Derivation, store: Store) -> list[tuple[tuple[Read, ...], 
     for trace in _traces(store, derivation.question):
         output = _output(trace.get("output"), store)
         if output is not None:
-            reads = tuple((item[0], item[1], item[2]) for item in trace["reads"])
+            try:
+                reads = tuple(_read(item) for item in trace["reads"])
+            except MALFORMED:
+                continue
             found.append((reads, output))
     return found
+
+
+def _read(item: Any) -> Read:
+    operation, path, answer = item
+    if not isinstance(path, str) or operation not in OPERATIONS:
+        raise ValueError(f"no question: {item!r}")
+    return operation, path, answer
 
 
 def remember_reads(
@@ -60,7 +71,8 @@ def remember_reads(
 
 def _traces(store: Store, question: Digest) -> list[dict[str, Any]]:
     value = _note(store, notes.QUESTION, question)
-    return [] if value is None else list(value.get("traces") or ())
+    traces = None if value is None else value.get("traces")
+    return [item for item in traces if isinstance(item, dict)] if isinstance(traces, list) else []
 
 
 def _note(store: Store, kind: str, key: Digest) -> Mapping[str, Any] | None:
@@ -77,7 +89,7 @@ def _note(store: Store, kind: str, key: Digest) -> Mapping[str, Any] | None:
 def _output(record: Any, store: Store) -> Output | None:
     try:
         output = Output.parse(record)
-    except (KeyError, TypeError, ValueError, ProjectError):
+    except MALFORMED:
         return None
     if output.layer is not None and not store.has(output.layer.digest, size=output.layer.size):
         return None

@@ -120,10 +120,10 @@ class _BaseIndex:
         note = self._store.note(notes.LAYER, self.digest.hex)
         if note is None:
             raise _Unread(str(self.digest))
-        known = canonical.decode(note, at=f"note layer/{self.digest.hex}")
         try:
-            return FileIndex(self._store.read(Digest.parse(known["index"]), limit=1 << 30))
-        except KeyError as error:
+            known = Digest.parse(canonical.decode(note, at="note layer")["index"])
+            return FileIndex(self._store.read(known, limit=1 << 30))
+        except notes.MALFORMED as error:
             raise _Unread(str(self.digest)) from error
 
     def read(self, entry: Entry) -> bytes:

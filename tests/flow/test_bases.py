@@ -11,7 +11,14 @@ from builder.base import Base
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.image import CREATED
-from builder.oci import DOCKER_LAYER_GZIP, DOCKER_MANIFEST, OCI_LAYER_GZIP, Family, Manifest, Platform
+from builder.oci import (
+    DOCKER_LAYER_GZIP,
+    DOCKER_MANIFEST,
+    OCI_LAYER_GZIP,
+    Family,
+    Manifest,
+    Platform,
+)
 from tests.flow.conftest import Log
 from tests.flow.images import Layer, MadeImage, image, index_of, serve, serve_index, write_layout
 from tests.flow.worlds import BASE, Tiny, at_packages, base_image, content
