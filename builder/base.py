@@ -5,7 +5,7 @@ digest, so that they are fetched once.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -128,6 +128,10 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
         document = _document(document.select(platform, at=at).digest, origin, store)
     if not isinstance(document, Manifest):
         raise IntegrityError(f"{at}: an index inside an index")
+    if document.config.size > _CONFIG_LIMIT:
+        raise IntegrityError(
+            f"{at}: a config of {document.config.size} bytes, the limit is {_CONFIG_LIMIT}"
+        )
     if not store.has(document.config.digest):
         store.put(b"".join(origin.blob(document.config)))
     config = store.read(document.config.digest, limit=_CONFIG_LIMIT)
@@ -139,10 +143,7 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
             f" {str(platform)!r}",
             hint="choose the image's with --platform",
         )
-    diff_ids = tuple(
-        Digest.parse(item, at=f"{at}: config diff_ids", refusal=IntegrityError)
-        for item in value["rootfs"]["diff_ids"]
-    )
+    diff_ids = _diff_ids(value, at=f"{at}: config {document.config.digest}: rootfs.diff_ids")
     if len(diff_ids) != len(document.layers):
         raise IntegrityError(
             f"{at}: the manifest has {len(document.layers)} layers, the config"
@@ -151,9 +152,16 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
     return Base(manifest=document, config=config, diff_ids=diff_ids, origin=origin, index=index)
 
 
+def _diff_ids(config: dict[str, Any], *, at: str) -> tuple[Digest, ...]:
+    try:
+        return tuple(Digest.parse(item, at=at) for item in config["rootfs"]["diff_ids"])
+    except ProjectError as error:  # the same spelling rule, but not a file of the user's
+        raise IntegrityError(error.message) from error
+
+
 def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
-    """An image config as a JSON object with a ``rootfs.diff_ids`` list, and with ``config.Env`` and
-    ``config.Labels`` of the form that they have, where they are there (image-spec, config.md).
+    """An image config as a JSON object with a ``rootfs.diff_ids`` list (image-spec, config.md),
+    and with an environment and labels of the types that the specification gives them, if any.
 
     Raises:
         IntegrityError: It is something else.
@@ -166,18 +174,21 @@ def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
     settings = value.get("config")
     if settings is not None and not isinstance(settings, dict):
         raise IntegrityError(f"{at}: not an image config: 'config' is {settings!r}")
-    for name, kind, wanted in (("Env", list, "a list"), ("Labels", dict, "an object")):
-        found = (settings or {}).get(name)
-        texts = found.values() if isinstance(found, dict) else found or ()
-        if not (
-            found is None
-            or (isinstance(found, kind) and all(isinstance(item, str) for item in texts))
-        ):
-            raise IntegrityError(
-                f"{at}: not an image config: config.{name}: expected {wanted} of texts, got"
-                f" {found!r}"
-            )
+    _check_settings(settings or {}, at=at)
     return dict(value)
+
+
+def _check_settings(settings: Mapping[str, Any], *, at: str) -> None:
+    """What we read or add to; the rest goes through as it is."""
+    environment, labels = settings.get("Env"), settings.get("Labels")
+    if environment is not None and not (
+        isinstance(environment, list) and all(isinstance(item, str) for item in environment)
+    ):
+        raise IntegrityError(f"{at}: config.Env: expected a list of strings, got {environment!r}")
+    if labels is not None and not (
+        isinstance(labels, dict) and all(isinstance(text, str) for text in labels.values())
+    ):
+        raise IntegrityError(f"{at}: config.Labels: expected an object of strings, got {labels!r}")
 
 
 def environment(config: bytes) -> dict[str, str]:

@@ -20,12 +20,21 @@ def encode(value: object) -> bytes:
 
     Raises:
         TypeError: A float, or a type that JSON does not have: a bug of the caller.
+        IntegrityError: A text that no UTF-8 can hold: a file name in another encoding, half of a
+            surrogate pair.
     """
     _refuse_floats(value)
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-    return text.encode()
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 40) : error.end + 40]
+        raise IntegrityError(
+            f"not Unicode, and cannot be recorded: {around!r}",
+            hint="names and texts must be UTF-8",
+        ) from error
 
 
 def _refuse_floats(value: object) -> None:

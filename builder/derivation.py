@@ -20,6 +20,9 @@ from builder.digest import Digest
 Read: TypeAlias = tuple[str, str, object]
 """One question to the parent tree and its answer: operation, path, answer as canonical JSON."""
 
+OPERATIONS = ("stat", "children", "resolve", "python")
+"""The questions that there are (:mod:`builder.observed`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:

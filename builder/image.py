@@ -19,6 +19,9 @@ from builder.variant import ImageSettings
 CREATED = "1980-01-01T00:00:00Z"
 """The ``created`` of everything that is ours (:data:`builder.tree.EPOCH`): an image is what went
 into it, not when."""
+_DEPTH_LIMIT = 100
+"""How deep a foreign document may be nested: a limit of ours, because those of Python versions
+differ."""
 
 
 @value
@@ -73,7 +76,7 @@ def assemble(
     }
     if annotations := _annotations(base, family):
         document["annotations"] = annotations
-    raw = _encoded(_exact(document), at="the base's manifest")
+    raw = _encoded(document, at="the base's manifest")
     return Image(
         manifest=Manifest.parse(raw, at="our manifest"), config=config, platform=platform, own=own
     )
@@ -121,7 +124,7 @@ def _config(
             *({"created": CREATED, "created_by": made_by} for made_by, _ in layers),
         ]
     value["config"] = _settings(value.get("config") or {}, settings)
-    return _encoded(_exact(value), at="the base's config")
+    return _encoded(value, at="the base's config")
 
 
 def _aligned(history: object, layers: int) -> bool:
@@ -168,24 +171,25 @@ def _merged_env(current: Sequence[str], ours: Mapping[str, str | None]) -> list[
 
 
 def _encoded(value: Any, *, at: str) -> bytes:
-    """The canonical bytes of a document that has foreign parts.
+    """The bytes of a document that has parts of a foreign one.
 
     Raises:
-        IntegrityError: One of them is a number with a fraction, which has no one spelling.
+        IntegrityError: The foreign part has a number with a fraction, is nested too deep, or is
+            not Unicode.
     """
-    try:
-        return canonical.encode(value)
-    except TypeError as error:
-        raise IntegrityError(f"{at}: cannot be written again: {error}") from error
+    return canonical.encode(_exact(value, at=at, depth=0))
 
 
-def _exact(value: Any) -> Any:
-    """Foreign numbers that JSON has and we do not (a float that is whole) become integers;
-    canonical JSON refuses the rest by name."""
+def _exact(value: Any, *, at: str, depth: int) -> Any:
+    """Foreign numbers that JSON has and we do not: a float that is whole becomes an integer."""
+    if depth > _DEPTH_LIMIT:
+        raise IntegrityError(f"{at}: nested deeper than {_DEPTH_LIMIT}")
     if isinstance(value, dict):
-        return {key: _exact(item) for key, item in value.items()}
+        return {key: _exact(item, at=at, depth=depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_exact(item) for item in value]
-    if isinstance(value, float) and value.is_integer():
+        return [_exact(item, at=at, depth=depth + 1) for item in value]
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise IntegrityError(f"{at}: the number {value!r} has no one spelling")
         return int(value)
     return value

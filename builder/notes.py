@@ -1,7 +1,7 @@
 """The kinds of memo that the store holds for us, and what their keys are."""
 
 from builder.digest import Digest
-from builder.errors import IntegrityError
+from builder.errors import IntegrityError, ProjectError
 
 DERIVATION = "derivation"
 """A derivation's id (hex) to its output."""
@@ -20,6 +20,14 @@ ANSWER = "answer"
 
 DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
+
+
+MALFORMED = (
+    *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+    *(IntegrityError, ProjectError),
+)
+"""What reading a memo raises that is not of the form in which we write it: it counts as none, since
+all that it could say can be found out again."""
 
 
 def blobs_of(note: bytes) -> tuple[Digest, ...]:

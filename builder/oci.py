@@ -272,7 +272,7 @@ def _document(raw: bytes, *, media_type: str | None, at: str) -> tuple[dict[str,
     said = None if media_type is None else media_type.partition(";")[0].strip()
     if own is not None and said is not None and own != said:
         raise IntegrityError(f"{at}: served as {said!r} but says of itself {own!r}")
-    kind = own or said
+    kind = said if own is None else own
     if kind is None:  # OCI 1.0 layouts may leave mediaType out: the fields decide.
         kind = OCI_INDEX if "manifests" in value else OCI_MANIFEST
     return value, _string(kind, at=f"{at}.mediaType")

@@ -79,6 +79,8 @@ class LayerOutput:
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`record`."""
+        if not isinstance(value["size"], int):
+            raise TypeError(f"size: expected a number, got {value['size']!r}")
         return cls(
             digest=Digest.parse(value["digest"]),
             size=value["size"],

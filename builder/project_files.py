@@ -24,6 +24,8 @@ class Files:
 
     ``asked`` has every question so far with the digest of its answer: as long as the same
     questions have the same answers (:meth:`ask`), everything that was made of them is the same.
+    A question has one answer: the second time that it has another is a ProjectError, because some
+    of what was made would be of the old state and some of the new one.
     """
 
     def __init__(self, root: Path) -> None:
@@ -40,7 +42,12 @@ class Files:
         return self.asked[question, about]
 
     def _note(self, question: str, about: str, answer: bytes | None) -> None:
-        self.asked[question, about] = None if answer is None else Digest.of(answer)
+        digest = None if answer is None else Digest.of(answer)
+        if self.asked.setdefault((question, about), digest) != digest:
+            raise ProjectError(
+                f"{about}: changed while the project was read",
+                hint="run it again when nobody writes there",
+            )
 
     def read(self, file: str, *, limit: int = LIMIT) -> bytes | None:
         """The bytes of a regular file, or ``None`` where there is none.
@@ -119,7 +126,7 @@ class Files:
             ProjectError: As for ``read``; whatever ``change`` raises leaves the file as it was.
         """
         with self._exclusive():
-            old = self.read(file, limit=limit)
+            old = self._read(file, limit)
             new = change(old)
             if new == old:
                 return False

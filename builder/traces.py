@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builder import canonical, notes
-from builder.derivation import Derivation, Read, resolved_id
+from builder.derivation import OPERATIONS, Derivation, Read, resolved_id
 from builder.digest import Digest
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import IntegrityError
 from builder.outcome import Output
 from builder.ports import Store
 
@@ -40,6 +40,13 @@ def alike(derivation: Derivation, store: Store) -> list[tuple[tuple[Read, ...], 
     return found
 
 
+def _read(item: Any) -> Read:
+    operation, path, answer = item
+    if not isinstance(path, str) or operation not in OPERATIONS:
+        raise ValueError(f"no question: {item!r}")
+    return operation, path, answer
+
+
 def remember_reads(
     derivation: Derivation, reads: Sequence[Read], output: Output, store: Store
 ) -> None:
@@ -66,7 +73,7 @@ def _traces(store: Store, question: Digest) -> list[dict[str, Any]]:
 def _reads(record: Any) -> tuple[Read, ...] | None:
     try:
         return tuple((str(operation), str(path), answer) for operation, path, answer in record)
-    except (TypeError, ValueError):
+    except notes.MALFORMED:
         return None
 
 
@@ -84,7 +91,7 @@ def _note(store: Store, kind: str, key: Digest) -> Mapping[str, Any] | None:
 def _output(record: Any, store: Store) -> Output | None:
     try:
         output = Output.parse(record)
-    except (KeyError, TypeError, ValueError, AttributeError, ProjectError):
+    except notes.MALFORMED:
         return None
     if output.layer is not None and not store.has(output.layer.digest, size=output.layer.size):
         return None

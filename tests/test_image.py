@@ -178,15 +178,15 @@ GOLDEN = "sha256:e368d2dc4d977030efa32c63416fedbef1ce3aaf93e5f41d8e850753fe01333
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"config": {"Env": "A=1"}}, "config.Env: expected a list of texts, got 'A=1'"),
-        ({"config": {"Env": ["A=1", 2]}}, "config.Env: expected a list of texts, got ['A=1', 2]"),
-        ({"config": {"Labels": ["a"]}}, "config.Labels: expected an object of texts, got ['a']"),
+        ({"config": {"Env": "A=1"}}, "config.Env: expected a list of strings, got 'A=1'"),
+        ({"config": {"Env": ["A=1", 2]}}, "config.Env: expected a list of strings, got ['A=1', 2]"),
+        ({"config": {"Labels": ["a"]}}, "config.Labels: expected an object of strings, got ['a']"),
         (
             {"config": {"Labels": {"a": 1}}},
-            "config.Labels: expected an object of texts, got {'a': 1}",
+            "config.Labels: expected an object of strings, got {'a': 1}",
         ),
-        ({"config": ["x"]}, "'config' is ['x']"),
-        ({"rootfs": {"diff_ids": [1]}}, "no rootfs.diff_ids"),
+        ({"config": ["x"]}, "not an image config: 'config' is ['x']"),
+        ({"rootfs": {"diff_ids": [1]}}, "not an image config: no rootfs.diff_ids"),
     ],
 )
 def test_a_config_that_is_none_is_refused_before_it_is_used(
@@ -195,7 +195,7 @@ def test_a_config_that_is_none_is_refused_before_it_is_used(
     raw = canonical.encode({"rootfs": {"diff_ids": []}} | config)
     with pytest.raises(IntegrityError) as caught:
         config_of(raw, at="config")
-    assert caught.value.message == f"config: not an image config: {message}"
+    assert caught.value.message == f"config: {message}"
 
 
 def test_a_config_with_empty_settings_is_one() -> None:
@@ -213,9 +213,7 @@ def test_a_number_of_the_base_that_has_no_one_spelling_is_refused() -> None:
     assert repr(config["x"]) == "2"
     with pytest.raises(IntegrityError) as caught:
         built(part)
-    assert caught.value.message == (
-        "the base's config: cannot be written again: canonical JSON has no floats, got 2.5"
-    )
+    assert caught.value.message == ("the base's config: the number 2.5 has no one spelling")
 
 
 SETTINGS: dict[str, object] = {
@@ -235,3 +233,28 @@ def test_every_field_of_the_settings_is_in_the_image_and_in_its_record(name: str
     assert built(base(), other) != built(base())
     assert settings_record(other) != settings_record(NO_SETTINGS)
     assert settings_record(other).keys() == SETTINGS.keys()
+
+
+def _foreign(text: str) -> Base:
+    """A base whose config has one more field, written as ``text``."""
+    whole = base()
+    raw = whole.config[:-1] + f',"x":{text}}}'.encode()
+    return replace(whole, config=raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.5", "the base's config: the number 0.5 has no one spelling"),
+        ("[" * 101 + "]" * 101, "the base's config: nested deeper than 100"),
+        ('"\\ud800"', None),
+    ],
+    ids=["fraction", "depth", "half a pair"],
+)
+def test_a_config_that_has_no_canonical_form_is_refused(text: str, said: str | None) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        assemble(_foreign(text), [], settings=NO_SETTINGS, platform=AMD64)
+    if said is None:
+        assert r"\ud800" in caught.value.message
+    else:
+        assert caught.value.message == said

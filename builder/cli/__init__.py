@@ -14,21 +14,43 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    _open_streams()
     if "_BUILDER_COMPLETE" not in os.environ and (text := _at_once(given)) is not None:
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader has gone; Python must not complain again when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(141)
-        sys.exit(0)
+        sys.exit(_say(text))
     # What is imported stays: looking for garbage among it every 700 objects is a twentieth of a
     # short command.
     gc.set_threshold(50_000, 20, 20)
     from builder.cli.app import run
 
     sys.exit(run(given))
+
+
+def _open_streams() -> None:
+    """Give what was closed before we began a place that leads nowhere: the next file that is opened
+    would get its number, and results and messages would go into it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _say(text: str) -> int:
+    """Write what is known at once; returns the exit status."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_stdout()
+        return 141
+    except OSError as error:
+        forget_stdout()
+        print(f"builder: error: stdout: {error.strerror}", file=sys.stderr)
+        return 9  # as errors.EnvironmentFault, which would have to be imported
+    return 0
+
+
+def forget_stdout() -> None:
+    """Keep Python from complaining again when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _at_once(given: Sequence[str]) -> str | None:

@@ -1,8 +1,8 @@
 """The group of commands: loaded one at a time, errors turned into exit statuses in one place."""
 
+import errno
 import importlib
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from builder import __version__
+from builder.cli import forget_stdout
 from builder.cli.settings import DONE, shared_options
-from builder.errors import BuilderError, PatchError, UsageError
+from builder.errors import BuilderError, EnvironmentFault, PatchError, UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,6 +33,13 @@ COMMANDS = {
 }
 """Each command and its one line of help, in the order of the flow: known without loading it. A
 test compares the lines with the commands' own."""
+
+
+_NO_BUG = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.ENOMEM}
+    | {errno.EMFILE, errno.ENFILE}
+)
+"""What the machine refuses whatever a program does: a full disk is no bug, wherever it is met."""
 
 
 class ReaderGone(Exception):
@@ -65,6 +73,11 @@ class App(Commands):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise ReaderGone from error
+        except OSError as error:
+            if error.errno not in _NO_BUG:
+                raise
+            where = "stdout, or a file under way" if error.filename is None else error.filename
+            raise EnvironmentFault(f"{where}: {error.strerror}") from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         # click's would import every command for its line of help.
@@ -118,14 +131,17 @@ def run(arguments: Sequence[str]) -> int:
         refusal = error if isinstance(error, BuilderError) else usage_error(error)
         # An option that is wrong hides those after it from click.
         as_json = bool(shared.get("json")) or "--json" in arguments
-        report(refusal, document=shared.get(DONE, {}) if as_json else None)
+        try:
+            report(refusal, document=shared.get(DONE, {}) if as_json else None)
+            sys.stdout.flush()
+        except OSError:  # nobody can be told; the status still says what it was
+            forget_stdout()
         return refusal.exit_status
     except (click.Abort, KeyboardInterrupt):
         click.echo("builder: interrupted", err=True)
         return 130
     except ReaderGone:
-        # Python must not complain about it again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_stdout()
         return 141
     return int(status or 0)  # what a command gave to its context's exit
 

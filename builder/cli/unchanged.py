@@ -45,9 +45,9 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
     variants = [item for item in arguments if item != "--json"]
     if not variants or any(item.startswith("-") for item in variants):
         return None
-    name = key(variants, as_json=len(variants) < len(arguments))
     store = store_directory(environment)
     try:
+        name = key(variants, as_json=len(variants) < len(arguments))
         with Path(f"{store}/notes/{notes.ANSWER}/{name}").open(encoding="utf-8") as note:
             head, _, output = note.read().partition("\n\n")
         with Path(f"{store}/index.json").open(encoding="utf-8") as index:

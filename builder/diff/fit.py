@@ -47,10 +47,11 @@ def fit(data: bytes, hunks: Sequence[Hunk], *, path: str, at: str, rules: Rules)
     out: list[bytes] = []
     offsets: list[int] = []
     end = drift = 0
+    moved = False
     for number, hunk in enumerate(hunks, 1):
         spot = _Spot(text, hunk, name=f"hunk {number} of {len(hunks)}", rules=rules)
         agrees = hunk.new_index - hunk.old_index == drift
-        index = spot.find(is_stated=agrees, has_drifted=any(offsets))
+        index = spot.find(is_stated=agrees, has_drifted=moved)
         if index < end:
             spot.refuse(
                 f"matches only at line {index + 1}, before the end of the hunk above it",
@@ -61,6 +62,7 @@ def fit(data: bytes, hunks: Sequence[Hunk], *, path: str, at: str, rules: Rules)
         end = index + len(spot.old)
         drift += hunk.new_count - hunk.old_count
         offsets.append(index - hunk.old_index)
+        moved |= index != hunk.old_index
     out += text.lines[end:]
     return Fitted(data=b"".join(out), offsets=tuple(offsets))
 

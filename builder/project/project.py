@@ -41,6 +41,8 @@ class Project:
         self.root = root
         self._files = Files(root)
         self._variants: dict[str, Variant] = {}
+        self._overlays: dict[str, Overlay] = {}
+        self._results: dict[str, tuple[Result, ...]] = {}
         if not self._files.is_directory("variants"):
             raise ProjectError(
                 f"{root}: no project here, there is no directory 'variants'",
@@ -139,9 +141,11 @@ class Project:
 
     def results(self, variant: str) -> tuple[Result, ...]:
         """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
-        file = codec.results_file(variant)
-        data = self._read(file)
-        return () if data is None else codec.read_results(data, file=file)[1]
+        if variant not in self._results:
+            file = codec.results_file(variant)
+            data = self._read(file)
+            self._results[variant] = () if data is None else codec.read_results(data, file=file)[1]
+        return self._results[variant]
 
     @cached_property
     def overlays(self) -> tuple[str, ...]:
@@ -154,6 +158,11 @@ class Project:
 
     def overlay(self, name: str) -> Overlay:
         """The overlay ``name``, with the bytes of its files."""
+        if name not in self._overlays:
+            self._overlays[name] = self._read_overlay(name)
+        return self._overlays[name]
+
+    def _read_overlay(self, name: str) -> Overlay:
         directory = f"overlays/{name}"
         if name not in self.overlays:
             raise ProjectError(

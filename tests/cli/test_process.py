@@ -42,6 +42,78 @@ def test_a_reader_that_goes_away_is_no_bug(
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "builder: error: stdout: No space left on device\n"),
+        (["variants"], "builder: error: stdout, or a file under way: No space left on device\n"),
+        (
+            ["plan", "hello", "--json"],
+            "builder: error: stdout, or a file under way: No space left on device\n",
+        ),
+        (["plan", "nobody", "--json"], None),
+    ],
+)
+def test_a_full_disk_behind_stdout_is_no_bug(
+    arguments: list[str], said: str | None, project: Path, surroundings: dict[str, str]
+) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=project,
+            env=surroundings,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    if said is None:  # the error itself could not be written: its status stays
+        assert (done.returncode, done.stderr.partition("\n")[0]) == (
+            3,
+            "builder: error: no variant 'nobody' in variants",
+        )
+    else:
+        assert (done.returncode, done.stderr) == (9, said)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_get_no_file_of_ours(
+    closed: str, project: Path, store: Path, surroundings: dict[str, str]
+) -> None:
+    for _ in range(2):  # the second one answers from memory
+        done = subprocess.run(
+            ["sh", "-c", f"'{sys.executable}' -m builder build hello {closed}"],
+            cwd=project,
+            env=surroundings,
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+    from builder.adapters.store import FileStore
+    from builder.adapters.store.verify import verify
+
+    assert verify(FileStore(store)).errors == ()
+
+
+def test_a_working_directory_that_is_gone_is_no_bug(
+    tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", f"rmdir '{gone}' && '{sys.executable}' -m builder build hello"],
+        cwd=gone,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.partition("\n")[0]) == (
+        3,
+        "builder: error: .: no project here, there is no directory 'variants'",
+    )
+
+
 def test_head_takes_one_line_and_nobody_complains(
     project: Path, surroundings: dict[str, str]
 ) -> None:

@@ -57,6 +57,20 @@ def test_a_hunk_applies_at_its_stated_place_and_the_image_path_is_joined() -> No
     )
 
 
+def test_the_time_grows_with_the_hunks_and_not_with_their_square() -> None:
+    count = 30_000
+    data = b"".join(b"line %d\n" % n for n in range(6 * count))
+    hunks = [
+        f"@@ -{6 * n + 1},3 +{6 * n + 1},3 @@\n line {6 * n}\n-line {6 * n + 1}\n+new\n"
+        f" line {6 * n + 2}\n"
+        for n in range(count)
+    ]
+    parsed = parse(f"--- a/f\n+++ b/f\n{''.join(hunks)}".encode(), at="d")
+    start = time.process_time()
+    apply(parsed, HERE, read=Image({"f": data}).read)
+    assert time.process_time() - start < 2  # it takes 0.3; with a look back at each hunk, 5
+
+
 def test_a_hunk_moves_to_the_only_place_and_the_offset_is_recorded() -> None:
     (file,) = _apply({"f": _lines(9, "x", "y", "z", 3)}, HUNK).files
     assert (file.verdict, file.offsets) == (Verdict.APPLIED_WITH_OFFSET, (5,))

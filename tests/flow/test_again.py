@@ -2,14 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builder import notes
+from builder.build_record import needed
 from builder.errors import IntegrityError, PatchError
 from tests.flow.conftest import Log
 from tests.flow.images import image, serve
@@ -313,3 +315,44 @@ def test_another_assembly_version_asks_another_question(three_steps: Tiny) -> No
     other = replace(derivation, assembly=derivation.assembly + 1)
     assert other.id != derivation.id
     assert other.question != derivation.question
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """The same JSON with one part of another type, or gone, for every part of it."""
+    parts = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    for key, part in parts:
+        for other in (None, 5, "x", [], {}, [5], {"x": 5}):
+            if isinstance(value, dict):
+                yield value | {key: other}
+            else:
+                yield [*value[:key], other, *value[key + 1 :]]
+        if isinstance(value, dict):
+            yield {name: item for name, item in value.items() if name != key}
+        if isinstance(part, dict | list):
+            for inner in _others(part):
+                if isinstance(value, dict):
+                    yield value | {key: inner}
+                else:
+                    yield [*value[:key], inner, *value[key + 1 :]]
+
+
+@pytest.mark.parametrize("kind", [notes.DERIVATION, notes.QUESTION, notes.LAYER])
+def test_a_memo_of_another_form_is_no_memo(kind: str, tiny: Tiny, registry: StandIn) -> None:
+    made = image(BASE)
+    serve(registry, made)
+    tiny.pin(made)
+    tiny.overlay("first", files={"vllm/config.py": (CONFIG, TWICE)})
+    tiny.variant("it", "first")
+    first = tiny.bake()
+    (key,) = tiny.store.notes(kind)
+    whole = json.loads(tiny.store.note(kind, key) or b"")
+    # Where every memo before it is gone, this one is asked.
+    earlier: tuple[str, ...] = (notes.DERIVATION, notes.QUESTION, notes.LAYER)
+    earlier = earlier[: earlier.index(kind)]
+    forms = [[], 5, None, "x", *list(_others(whole))[::11]]
+    for form in forms:
+        for other in earlier:
+            shutil.rmtree(Path(tiny.store.paths.notes, other))
+        tiny.store.take_note(kind, key, json.dumps(form).encode())
+        assert tiny.bake().image == first.image, form
+        assert list(needed(tiny.store))

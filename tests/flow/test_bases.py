@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,14 @@ from builder.base import Base
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.image import CREATED
-from builder.oci import DOCKER_LAYER_GZIP, DOCKER_MANIFEST, OCI_LAYER_GZIP, Family, Platform
+from builder.oci import (
+    DOCKER_LAYER_GZIP,
+    DOCKER_MANIFEST,
+    OCI_LAYER_GZIP,
+    Family,
+    Manifest,
+    Platform,
+)
 from tests.flow.conftest import Log
 from tests.flow.images import Layer, MadeImage, image, index_of, serve, serve_index, write_layout
 from tests.flow.worlds import BASE, Tiny, at_packages, base_image, content
@@ -239,6 +247,47 @@ def test_an_image_of_another_platform_than_it_is_pinned_for_is_refused(
         "lockfiles/vllm.yaml:4: vllm.base: the image is for platform 'linux/arm64', wanted"
         " 'linux/amd64'"
     )
+
+
+ODD_SETTINGS = {
+    "number": ({"Env": 5}, "Env: expected a list of strings, got 5"),
+    "object": ({"Env": {"A": "1"}}, "Env: expected a list of strings, got {'A': '1'}"),
+    "text": ({"Env": "A=1"}, "Env: expected a list of strings, got 'A=1'"),
+    "nulls": ({"Env": ["A=1", None]}, "Env: expected a list of strings, got ['A=1', None]"),
+    "list": ({"Labels": ["a"]}, "Labels: expected an object of strings, got ['a']"),
+    "null": ({"Labels": {"a": None}}, "Labels: expected an object of strings, got {'a': None}"),
+}
+
+
+@pytest.mark.parametrize(("settings", "said"), ODD_SETTINGS.values(), ids=ODD_SETTINGS)
+def test_a_config_with_settings_of_other_types_is_refused(
+    settings: dict[str, Any], said: str, edited: Tiny, registry: StandIn
+) -> None:
+    made = image(BASE, settings=settings)
+    serve(registry, made)
+    edited.pin(made)
+    with pytest.raises(IntegrityError) as caught:
+        edited.bake()
+    config = Digest.of(made.config)
+    assert caught.value.message == (
+        f"lockfiles/vllm.yaml:4: vllm.base: config {config}: config.{said}"
+    )
+    assert edited.references() == {}
+
+
+def test_a_config_that_claims_to_be_huge_is_not_fetched(edited: Tiny, registry: StandIn) -> None:
+    made = image(BASE)
+    document = json.loads(made.manifest.raw)
+    document["config"]["size"] = 1 << 40
+    made = replace(made, manifest=Manifest.parse(json.dumps(document).encode()))
+    serve(registry, made)
+    edited.pin(made)
+    with pytest.raises(IntegrityError) as caught:
+        edited.bake()
+    assert caught.value.message == (
+        "lockfiles/vllm.yaml:4: vllm.base: a config of 1099511627776 bytes, the limit is 16777216"
+    )
+    assert not [call for call in registry.calls if "/blobs/" in str(call)]
 
 
 def test_a_base_that_is_gone_upstream_builds_from_what_is_at_hand(

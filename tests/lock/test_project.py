@@ -422,3 +422,26 @@ def test_the_recipe_on_disk_is_that_of_its_bytes(root: Path) -> None:
     assert Project(root).variant("demo") == read_variant(
         data, name="demo", file="variants/demo.yaml"
     )
+
+
+def test_what_one_run_reads_is_of_one_state_of_the_files(root: Path) -> None:
+    project = Project(root)
+    first, results = project.overlay("marlin-pad"), project.results("demo")
+    asked = dict(project.asked)
+    (root / "overlays/marlin-pad/overlay.yaml").write_text("?")
+    (root / "lockfiles/images/demo.yaml").write_text("?")
+    assert project.overlay("marlin-pad") is first
+    assert project.results("demo") is results
+    assert project.asked == asked
+
+
+def test_a_directory_that_changes_meanwhile_is_an_error_and_no_mixture(root: Path) -> None:
+    project = Project(root)
+    project.variants()
+    asked = dict(project.asked)
+    (root / "variants/late.yaml").write_text("version: 1\nbase: scratch\n")
+    with pytest.raises(ProjectError) as caught:
+        project.variants()
+    assert caught.value.message == "variants: changed while the project was read"
+    assert caught.value.hint == "run it again when nobody writes there"
+    assert project.asked == asked
