@@ -7,12 +7,9 @@ sorting by code point and by UTF-16 unit agree.
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from builder.errors import IntegrityError
-
-Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
-"""A JSON value as this project writes it: no floats."""
 
 
 def encode(value: object) -> bytes:

@@ -105,12 +105,6 @@ class Hasher:
         return Digest(self._hash.hexdigest())
 
 
-def git_blob_id(data: bytes) -> str:
-    """The object id that git (sha1 format) gives a blob of these bytes."""
-    header = b"blob %d\0" % len(data)
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
-
-
 @value(kw_only=False, order=True)
 class ObjectId:
     """A git object id in full: 40 hex digits (sha1) or 64 (sha256). Never abbreviated."""

@@ -58,19 +58,6 @@ class ProjectSettings:
     """Where the store is; a relative path is one in the project."""
     at: str = field(default="", compare=False)
 
-    def repository(self, repository: str) -> str:
-        """Where to fetch ``repository`` from: by the longest prefix that fits, or as it is."""
-        fitting = [item for item in self.git_mirrors if repository.startswith(item.prefix)]
-        if not fitting:
-            return repository
-        mirror = max(fitting, key=lambda item: len(item.prefix))
-        return mirror.target + repository.removeprefix(mirror.prefix)
-
-    def registry(self, host: str) -> RegistrySettings:
-        """How ``host`` is reached: as it is, where nothing is said."""
-        default = RegistrySettings(host=host)
-        return next((item for item in self.registries if item.host == host), default)
-
 
 def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
     """The settings in ``data``.

@@ -74,7 +74,8 @@ def test_the_examples_are_a_project(project: Project) -> None:
     assert {name for variant in variants for name in project.overlays_of(variant)} == set(
         project.overlays
     )
-    assert project.settings.registry("registry.example").location == "localhost:5000"
+    registries = {item.host: item.location for item in project.settings.registries}
+    assert registries == {"docker.io": None, "registry.example": "localhost:5000"}
 
 
 @pytest.mark.parametrize(

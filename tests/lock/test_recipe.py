@@ -187,22 +187,6 @@ def test_settings_may_say_nothing() -> None:
     assert read_settings(b"version: 1") == ProjectSettings()
 
 
-def test_the_longest_git_mirror_wins() -> None:
-    mirrored = ProjectSettings(
-        git_mirrors=(
-            GitMirror(prefix="https://github.com/", target="/mirrors/"),
-            GitMirror(prefix="https://github.com/vllm-project/", target="/vllm/"),
-        )
-    )
-    assert mirrored.repository("https://github.com/vllm-project/vllm") == "/vllm/vllm"
-    assert mirrored.repository("https://github.com/a/b") == "/mirrors/a/b"
-    assert mirrored.repository("https://git.example/a") == "https://git.example/a"
-
-
-def test_a_registry_of_which_nothing_is_said_is_reached_as_it_is() -> None:
-    assert ProjectSettings().registry("ghcr.io") == RegistrySettings(host="ghcr.io")
-
-
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.id) for bad in BAD_RECIPES])
 def test_a_wrong_recipe_is_refused_with_its_place(bad: Bad) -> None:
     with pytest.raises(ProjectError) as caught:
