@@ -4,6 +4,7 @@ Ends with status 1 if a limit is broken. Aims are shown beside the results and n
 """
 
 import argparse
+import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,7 +21,10 @@ from tests.services_docker import running_dockerd
 def main() -> int:
     """Measure everything; returns the exit status."""
     options = _options()
-    claims = Claims("make bench: medians of alternated runs, in seconds of wall time")
+    claims = Claims(
+        f"make bench: medians of {options.runs} alternated runs, {os.cpu_count()} cores,"
+        f" load {os.getloadavg()[0]:.1f} before"
+    )
     rows = measured.start_up(options.runs)
     if why := missing("docker-registry"):
         claims.not_run("everything that needs a registry", why)
@@ -66,7 +70,7 @@ def _docker(shop: Workshop, stack: ExitStack, claims: Claims) -> Docker | None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=...")
     parser.add_argument(
-        "--base", type=int, default=400, metavar="MB", help="compressed size of the large base"
+        "--base", type=int, default=300, metavar="MB", help="compressed size of the large base"
     )
     parser.add_argument("--runs", type=int, default=9, help="how often each is measured")
     return parser.parse_args()
