@@ -79,7 +79,9 @@ def plan(
     python = (
         None
         if variant.python is None
-        else from_statement(variant.python.version, variant.python.packages)
+        else from_statement(
+            variant.python.version, variant.python.packages, at=f"{variant.at}: python"
+        )
     )
     lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
     prefixes = _bytecode_prefixes(variant, environment or {})

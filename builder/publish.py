@@ -1,4 +1,4 @@
-"""Publish an image: blobs, then config, then manifest, then tag. The visible act is the last.
+"""Publish an image: all blobs, then the manifest with its tag. The visible act is the last.
 
 A base's layer that the target has is not touched; one that its registry has in another repository
 is mounted; only what is left is copied, as a stream.

@@ -50,23 +50,25 @@ class VllmFound:
     """``usr/local/lib/python3.12/dist-packages/vllm``"""
 
 
-def from_statement(version: str, packages: str) -> PythonLayout:
+def from_statement(version: str, packages: str, *, at: str) -> PythonLayout:
     """The layout that a variant states, for images where nothing can be found (``scratch``).
+    ``at`` is where it does.
 
     Raises:
         ProjectError: Not a version, not a path inside the image, or the two disagree.
     """
     if not re.fullmatch(r"3\.\d+", version):
-        raise ProjectError(f"python.version: expected a version like '3.12', got {version!r}")
+        raise ProjectError(f"{at}.version: expected a version like '3.12', got {version!r}")
     try:
-        packages = normal(packages, at="python.packages")
+        packages = normal(packages, at=f"{at}.packages")
     except IntegrityError as error:
         raise ProjectError(error.message) from error
     match = _PACKAGES.fullmatch(packages)
     if match and match["version"] not in ("3", version):
         raise ProjectError(
-            f"python: version is {version!r}, but packages is of Python {match['version']}:"
-            f" {packages!r}"
+            f"{at}: version is {version!r}, but packages is of Python {match['version']}:"
+            f" {packages!r}",
+            hint="write the version that the path is of",
         )
     prefix = match["prefix"] if match else "usr/local"
     return PythonLayout(

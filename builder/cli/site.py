@@ -9,7 +9,7 @@ A command is a function of a :class:`Site` and its own parameters::
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,11 +59,13 @@ class Site:
     @contextmanager
     def at_work(self, *variants: str) -> Iterator[World]:
         """Everything that the flow may touch; what is written to the store meanwhile is not
-        collected. The recipes are read first: a name that leads nowhere makes no store."""
+        collected, and what was opened is closed after it. The recipes are read first: a name that
+        leads nowhere makes no store."""
         for name in variants:
             self.project.variant(name)
-        world = open_world(self.settings, self.project, self.store)
-        with world.store.lease():
+        with ExitStack() as closing:
+            world = open_world(self.settings, self.project, self.store, closing=closing)
+            closing.enter_context(world.store.lease())
             yield world
 
 

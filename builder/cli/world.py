@@ -1,5 +1,6 @@
 """Wire the adapters to the ports, each when it is first needed."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,11 +44,24 @@ def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     return FileStore(settings.store_path)
 
 
-def open_world(settings: Settings, project: Project, store: FileStore | None = None) -> World:
-    """Everything that the flow may touch; without ``store``, the one of the settings."""
+def open_world(
+    settings: Settings,
+    project: Project,
+    store: FileStore | None = None,
+    *,
+    closing: ExitStack | None = None,
+) -> World:
+    """Everything that the flow may touch.
+
+    Args:
+        settings: The shared options.
+        project: The project.
+        store: Without it, the one of the settings.
+        closing: Closes what was opened, when it is left.
+    """
     if store is None:
         store = open_store(settings, project)
-    adapters = _Adapters(settings, project, store)
+    adapters = _Adapters(settings, project, store, closing or ExitStack())
     return World(
         store=store,
         progress=progress_for(settings),
@@ -63,15 +77,19 @@ def open_world(settings: Settings, project: Project, store: FileStore | None = N
 class _Adapters:
     """Each one is loaded when it is made."""
 
-    def __init__(self, settings: Settings, project: Project, store: FileStore) -> None:
+    def __init__(
+        self, settings: Settings, project: Project, store: FileStore, closing: ExitStack
+    ) -> None:
         self.settings = settings
         self.project = project
         self.store = store
+        self.closing = closing
 
     def registry(self) -> Registry:
         from builder.adapters.registry.client import RegistryClient
 
-        return RegistryClient(_registry_configuration(self.settings, self.project))
+        client = RegistryClient(_registry_configuration(self.settings, self.project))
+        return self.closing.enter_context(client)
 
     def git(self) -> Git:
         from builder.adapters.git import GitMirror

@@ -154,11 +154,11 @@ class _Spot:
         if not places:
             self._drift(stated, "its lines stand nowhere in the file")
         index = places[0]
-        if not self._fits(index) or not self._is_whole(index):
+        if (border := self._misses(index)) is not None:
             self._drift(
                 stated,
-                f"at line {index + 1} it would not be at the "
-                f"{'beginning' if self._at_start else 'end'} of the file, where it belongs",
+                f"at line {index + 1} it would not be at the {border} of the file, where it "
+                "belongs",
             )
         if self.new == self._text.lines[stated : stated + len(self.new)]:
             self.refuse(
@@ -176,14 +176,15 @@ class _Spot:
             return False
         return lines[index:end] == self.old
 
-    def _is_whole(self, index: int) -> bool:
-        """Whether less context on one side than on the other is the border of the file, as GNU
-        patch has it: only where a hunk moves, because there it is evidence."""
+    def _misses(self, index: int) -> str | None:
+        """The border of the file that the hunk belongs to and would not be at. Less context on one
+        side than on the other is the border, as GNU patch has it: only where a hunk moves, because
+        there it is evidence."""
         leading, trailing = self._hunk.leading, self._hunk.trailing
-        end = index + len(self.old)
-        return not (
-            (leading < trailing and index) or (trailing < leading and end < len(self._text.lines))
-        )
+        if index and (self._at_start or leading < trailing):
+            return "beginning"
+        ends = index + len(self.old) == len(self._text.lines)
+        return "end" if not ends and (self._at_end or trailing < leading) else None
 
     def _check_insertion(self, index: int) -> None:
         """An insertion without context fits everywhere, also where it was made before."""

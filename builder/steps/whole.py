@@ -98,7 +98,7 @@ def _guard(file: WholeFile, view: View) -> FileOutcome:
             path=file.path,
             hint="name the file that the link leads to" if entry.target else None,
         )
-    if entry.digest == post and file.mode in (None, entry.mode):
+    if _is_there(file, entry, post):
         raise already_upstream(file.path, at=file.at)
     if entry.digest != file.replaces:
         raise PatchError(
@@ -116,15 +116,20 @@ def _guard(file: WholeFile, view: View) -> FileOutcome:
 def _absent(file: WholeFile, entry: Entry | None, post: Digest | None) -> FileOutcome:
     if entry is None:
         return FileOutcome(path=file.path, verdict=Verdict.APPLIED, post=post)
-    if entry.is_file and entry.digest == post:
+    if _is_there(file, entry, post):
         raise already_upstream(file.path, at=file.at)
     raise PatchError(
         f"{file.at}: {file.path!r} must not exist, the image has a {entry.kind}"
-        + (f" {entry.digest}" if entry.digest else ""),
+        + (f" {entry.digest} of mode {entry.mode:04o}" if entry.digest else ""),
         verdict=Verdict.REFUSED,
         path=file.path,
         hint="if the file is meant to be replaced, pin its sha256 as 'replaces'",
     )
+
+
+def _is_there(file: WholeFile, entry: Entry, post: Digest | None) -> bool:
+    """Whether the image has what the step would make: the bytes, and the mode where one is said."""
+    return entry.is_file and entry.digest == post and file.mode in (None, entry.mode)
 
 
 def already_upstream(path: str, *, at: str) -> PatchError:

@@ -167,6 +167,10 @@ def test_a_hunk_that_moves_keeps_the_border_that_its_context_shows() -> None:
     assert _apply({"f": b"0\na\nb\nc\nd\n"}, diff).files[0].offsets == (-1,)
     error = _refusal({"f": b"0\na\nb\nc\nd\ne\n"}, diff)
     assert error.message.endswith("it would not be at the end of the file, where it belongs")
+    diff = b"--- a/f\n+++ b/f\n@@ -3,4 +3,4 @@\n a\n-b\n+B\n c\n d\n"
+    assert _apply({"f": b"a\nb\nc\nd\ne\n"}, diff).files[0].offsets == (-2,)
+    error = _refusal({"f": b"0\na\nb\nc\nd\ne\n"}, diff)
+    assert error.message.endswith("it would not be at the beginning of the file, where it belongs")
 
 
 def test_hunks_keep_their_order() -> None:

@@ -38,6 +38,13 @@ def test_a_cover_letter_has_no_change() -> None:
     assert len(parse(cover + _mail(EDIT % (b"a", b"b")), at="m").changes) == 1
 
 
+def test_blanks_behind_the_separator_do_not_count_as_in_git() -> None:
+    """mailinfo.c, patchbreak: "---" and nothing but blanks."""
+    mail = _mail(EDIT % (b"a", b"b"), message=QUOTED).replace(b"\n---\n", b"\n--- \t\n", 1)
+    (change,) = parse(mail, at="m").changes
+    assert change.hunks[0].new == [b"b\n"]
+
+
 def test_a_from_line_inside_a_message_is_text() -> None:
     message = b"as in\nFrom 2222222222222222222222222222222222222222 Mon Sep 17 00:00:00 2001\nso\n"
     assert len(parse(_mail(EDIT % (b"a", b"b"), message=message), at="m").changes) == 1

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
 from builder.cli.progress import NoProgress
+from builder.cli.settings import Settings
+from builder.cli.site import Site
 from builder.digest import Digest
 from builder.errors import NetworkError
 from builder.oci import DOCKER_MANIFEST, Family
@@ -260,3 +264,28 @@ def test_a_docker_base_stays_docker_for_every_reader(
     raw = _skopeo("inspect", "--tls-verify=false", "--raw", there)
     assert str(Digest.of(raw)) == done.json["images"][0]["digest"]
     assert json.loads(raw)["mediaType"] == DOCKER_MANIFEST
+
+
+def _sockets() -> set[str]:
+    """The sockets that this process holds."""
+    links = (str(path.readlink()) for path in _there(Path("/proc/self/fd")))
+    return {link for link in links if link.startswith("socket:")}
+
+
+def _there(directory: Path) -> Iterator[Path]:
+    for path in directory.iterdir():
+        with suppress(FileNotFoundError):  # that of the listing itself
+            path.readlink()
+            yield path
+
+
+def test_a_command_closes_the_connections_that_it_opened(tiny: Tiny, base: MadeImage) -> None:
+    site = Site(Settings(directory=tiny.root, store=tiny.store_path))
+    before = _sockets()
+    with site.at_work("it") as world:
+        assert world.registry.resolve(Reference.parse(f"{REGISTRY}/base:t")).digest == base.digest
+        assert len(_sockets() - before) == 2  # and the stand-in's end of it, in this process
+    deadline = time.monotonic() + 10
+    while (left := _sockets() - before) and time.monotonic() < deadline:
+        time.sleep(0.01)  # until the stand-in has noticed
+    assert not left

@@ -1,5 +1,7 @@
 """Whole files: the four images of a full-file overlay, and what several files say together."""
 
+from dataclasses import replace
+
 import pytest
 
 from builder.changes import Inline, Put, Remove
@@ -8,7 +10,7 @@ from builder.errors import PatchError
 from builder.outcome import FileOutcome
 from builder.steps.whole import WholeFile, place
 from builder.verdict import Verdict
-from tests.fakes import Link, TreeView
+from tests.fakes import File, Link, TreeView
 
 PACKAGE = "usr/lib/python3/dist-packages/pkg"
 SERVING = f"{PACKAGE}/serving.py"
@@ -76,13 +78,34 @@ def test_a_file_that_upstream_has_already_is_a_verdict() -> None:
     assert caught.value.verdict == Verdict.ALREADY_UPSTREAM
 
 
+def test_a_file_of_another_mode_is_not_what_the_step_makes() -> None:
+    """A script that nobody may execute is no replacement for one that everybody may."""
+    tree = TreeView({SERVING: File(OURS, mode=0o644)})
+    for mode in (None, 0o644):
+        for replaces in (None, OURS):
+            with pytest.raises(PatchError) as caught:
+                place([replace(overlay(replaces=replaces), mode=mode)], tree, at="step")
+            assert caught.value.verdict == Verdict.ALREADY_UPSTREAM
+    outcome = place([replace(overlay(replaces=OURS), mode=0o755)], tree, at="step")
+    assert outcome.changes == (Put(path=SERVING, content=Inline(OURS), mode=0o755),)
+    with pytest.raises(PatchError) as caught:
+        place([replace(overlay(replaces=None), mode=0o755)], tree, at="step")
+    assert (caught.value.verdict, caught.value.message) == (
+        Verdict.REFUSED,
+        (
+            f"overlay.yaml:3: files[0]: {SERVING!r} must not exist, the image has a file"
+            f" {Digest.of(OURS)} of mode 0644"
+        ),
+    )
+
+
 def test_a_new_file_must_not_exist() -> None:
     with pytest.raises(PatchError) as caught:
         place([overlay(replaces=None)], image(serving=STOCK), at="step")
     assert caught.value.verdict == Verdict.REFUSED
     assert caught.value.message == (
         f"overlay.yaml:3: files[0]: {SERVING!r} must not exist, the image has a file"
-        f" {Digest.of(STOCK)}"
+        f" {Digest.of(STOCK)} of mode 0644"
     )
 
 

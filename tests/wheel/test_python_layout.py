@@ -129,7 +129,7 @@ def test_a_loop_of_links_is_refused() -> None:
     ],
 )
 def test_a_stated_python_is_taken(packages: str, prefix: str, interpreter: str) -> None:
-    assert from_statement("3.12", packages) == PythonLayout(
+    assert from_statement("3.12", packages, at="v.yaml:1: python") == PythonLayout(
         version="3.12", packages=packages.strip("/"), prefix=prefix, interpreter=interpreter
     )
 
@@ -137,14 +137,18 @@ def test_a_stated_python_is_taken(packages: str, prefix: str, interpreter: str) 
 @pytest.mark.parametrize(
     "version, packages, message",
     [
-        ("3", DIST, "python.version: expected a version like '3.12', got '3'"),
-        ("3.11", DIST, "python: version is '3.11', but packages is of Python 3.12: " + repr(DIST)),
-        ("3.12", "../x", "python.packages: a path that leaves the image: '../x'"),
+        ("3", DIST, "v.yaml:1: python.version: expected a version like '3.12', got '3'"),
+        (
+            "3.11",
+            DIST,
+            "v.yaml:1: python: version is '3.11', but packages is of Python 3.12: " + repr(DIST),
+        ),
+        ("3.12", "../x", "v.yaml:1: python.packages: a path that leaves the image: '../x'"),
     ],
 )
 def test_a_statement_that_cannot_be_is_refused(version: str, packages: str, message: str) -> None:
     with pytest.raises(ProjectError) as caught:
-        from_statement(version, packages)
+        from_statement(version, packages, at="v.yaml:1: python")
     assert caught.value.message == message
 
 

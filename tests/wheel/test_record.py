@@ -13,7 +13,7 @@ from builder.python_layout import from_statement
 from builder.record import Row, encode, encoded, parse
 
 PACKAGES = "usr/local/lib/python3.12/dist-packages"
-LAYOUT = from_statement("3.12", PACKAGES)
+LAYOUT = from_statement("3.12", PACKAGES, at="python")
 RECORD = f"{PACKAGES}/vllm-1.0.dist-info/RECORD"
 NO_HASH = "expected 32 bytes in urlsafe base64"
 NO_TEXT = "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"

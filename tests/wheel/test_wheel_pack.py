@@ -80,7 +80,7 @@ def test_the_bytes_do_not_depend_on_the_surroundings(tmp_path: Path) -> None:
 
 
 def test_what_is_packed_can_be_installed(tmp_path: Path) -> None:
-    python = from_statement("3.12", "opt/lib/python3.12/site-packages")
+    python = from_statement("3.12", "opt/lib/python3.12/site-packages", at="python")
     changes = install(
         pack(unpacked(tmp_path)),
         filename=FILENAME,
