@@ -9,7 +9,7 @@ from builder.steps.request import DiffRule
 from builder.verdict import Verdict
 from tests.fakes import File, TreeView
 
-LAYOUT = from_statement("3.12", "usr/lib/python3.12/site-packages")
+LAYOUT = from_statement("3.12", "usr/lib/python3.12/site-packages", at="variant")
 VLLM = f"{LAYOUT.packages}/vllm"
 RULE = DiffRule(root=".", strip=1, at="variant.yaml:3: pull it")
 RENAME = b"""\
