@@ -20,14 +20,18 @@ K = TypeVar("K")
 
 TEXT_LIMIT = 4096
 """The most characters of a text on one line: a path, a URL, an option."""
+PART_LIMIT = 255
+"""The most bytes of one name of a path: that of all file systems."""
 NAME_LIMIT = 100
 """The most characters of the name of a pin, a variant, an overlay or a step."""
 INTEGER_LIMIT = 2**53
 """Whole numbers stay below this, so that every JSON reader keeps them exact (RFC 8259)."""
 
+_WHITEOUT = ".wh."  # OCI image-spec, layer.md, "Whiteouts"
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 _INTEGER = re.compile("0|[1-9][0-9]{0,15}")
 _NAME = re.compile("[a-z0-9][a-z0-9._-]*")
+_REFERENCE = re.compile("[a-z0-9]+(?:(?:[._-]|--)[a-z0-9]+)*")
 _MODE = re.compile("0[0-7]{3}")
 _BOOLEANS = {"true": True, "false": False}
 
@@ -127,6 +131,12 @@ def is_name(value: str) -> bool:
     return len(value) <= NAME_LIMIT and _NAME.fullmatch(value) is not None
 
 
+def is_variant_name(value: str) -> bool:
+    """Whether ``value`` can be the name of a variant, under which its image stands in stores, too:
+    image-spec, annotations.md, ``org.opencontainers.image.ref.name``."""
+    return is_name(value) and _REFERENCE.fullmatch(value) is not None
+
+
 def name(node: Cursor) -> str:
     """The name of a pin, a variant, an overlay or a step: also a file name, on any system."""
     value = text(node)
@@ -186,9 +196,19 @@ def absolute_path(node: Cursor) -> str:
 
 
 def target_path(node: Cursor) -> str:
-    """Where a file goes: absolute, or relative to the packages directory of the image."""
+    """Where a file goes: absolute, or relative to the packages directory of the image. No name of
+    it may be one that no file of an image can have."""
     value = text(node)
-    return _checked_path(node, value, value.removeprefix("/"))
+    path = _checked_path(node, value, value.removeprefix("/"))
+    for part in path.split("/"):
+        if part.startswith(_WHITEOUT):
+            raise node.error(
+                f"a name that starts with {_WHITEOUT!r} would delete files: {shortened(value)!r}",
+                hint="no file of an image can have it; to delete a file, use 'remove'",
+            )
+        if len(part.encode("utf-8", "surrogateescape")) > PART_LIMIT:
+            raise node.error(f"a name over {PART_LIMIT} bytes: {shortened(value)!r}")
+    return path
 
 
 def target_directory(node: Cursor) -> str:

@@ -8,7 +8,7 @@ from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.lock import codec
 from builder.lock.model import ImagePin, Lock, ModelPin, PullPin, Result, SourcePin, WheelPin
-from builder.node import did_you_mean, is_name, nearest
+from builder.node import did_you_mean, is_variant_name, nearest
 from builder.project_files import Files
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
 from builder.settings import FILE as SETTINGS_FILE
@@ -69,7 +69,7 @@ class Project:
         if name in self._variants:
             return self._variants[name]
         file = f"variants/{name}.yaml"
-        data = self._read(file) if is_name(name) else None
+        data = self._read(file) if is_variant_name(name) else None
         if data is None:
             near = nearest(name, self.variants())
             raise ProjectError(
@@ -255,7 +255,7 @@ class Project:
         return tuple(
             name
             for name in self._files.names(directory)
-            if name.endswith(".yaml") and is_name(name.removesuffix(".yaml"))
+            if name.endswith(".yaml") and is_variant_name(name.removesuffix(".yaml"))
         )
 
     def _read(self, file: str) -> bytes | None:
@@ -275,10 +275,11 @@ class Project:
         names = []
         for file in self._files.names(directory):
             name = file.removesuffix(".yaml")
-            if name == file or not is_name(name):
+            if name == file or not is_variant_name(name):
                 raise ProjectError(
                     f"{directory}/{file}: not the name of a recipe",
-                    hint="recipes are NAME.yaml, with lower-case letters, digits, '.', '_' and '-'",
+                    hint="recipes are NAME.yaml, with lower-case letters and digits, joined by"
+                    " single '.', '_' or '-'",
                 )
             names.append(name)
         return tuple(names)
