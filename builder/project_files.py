@@ -99,12 +99,16 @@ class Files:
         """Every file below a directory, hidden ones too, by its path there, sorted.
 
         Raises:
-            ProjectError: A link that leads out of the project or to a directory, a device, a name
-                that is not UTF-8.
+            ProjectError: A link that leads out of the project, to a directory or in a circle, a
+                device, a name that is not UTF-8, a directory that cannot be listed.
         """
         top = self._root / directory
         self._contained(top, directory)
-        found = tuple(sorted(self._walk(top, directory, "")))
+        try:
+            found = tuple(sorted(self._walk(top, directory, "")))
+        except OSError as error:  # a loop of links, no permission, or gone meanwhile
+            where = os.path.relpath(error.filename or top, self._root)
+            raise ProjectError(f"{where}: cannot be read: {error.strerror}") from error
         self._note("tree", directory, os.fsencode("\0".join(found)))
         return found
 

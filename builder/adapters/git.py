@@ -14,6 +14,7 @@ from builder.adapters.git_source import Kind, Source, find
 from builder.digest import Digest
 from builder.errors import (
     BuilderError,
+    EnvironmentFault,
     GoneError,
     IntegrityError,
     NetworkError,
@@ -206,8 +207,15 @@ class GitMirror:
     def _locked(self, name: str) -> Iterator[int]:
         """Exclude other processes and threads. git inherits the descriptor: when we are killed the
         lock stays until the git that we started has ended too."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        with (self._root / f"{name}.lock").open("ab") as file:
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            file = (self._root / f"{name}.lock").open("ab")
+        except OSError as error:
+            raise EnvironmentFault(
+                f"{error.filename}: cannot be written: {error.strerror}",
+                hint="git repositories are kept in the store: choose another with --store DIR",
+            ) from error
+        with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file.fileno()
 

@@ -79,11 +79,18 @@ def _replaced(url: str, mirrors: Mapping[str, str]) -> str | None:
 def _kind(path: Path) -> Kind:
     if path.is_dir():
         return Kind.REPOSITORY
-    with path.open("rb") as file:
-        start = file.read(16)
+    start = b""
+    if path.is_file():  # a pipe would have us wait for whoever writes into it
+        try:
+            with path.open("rb") as file:
+                start = file.read(16)
+        except OSError as error:
+            raise ProjectError(
+                f"mirrors: {str(path)!r}: cannot be read: {error.strerror}"
+            ) from error
     if start.startswith((b"# v2 git bundle", b"# v3 git bundle")):
         return Kind.BUNDLE
-    if path.suffix == ".fast-export" or start.startswith(
+    if (path.is_file() and path.suffix == ".fast-export") or start.startswith(
         (b"blob\n", b"reset ", b"commit ", b"feature ")
     ):
         return Kind.STREAM

@@ -15,14 +15,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     _open_streams()
+    try:
+        status = _answer(given)
+    except KeyboardInterrupt:  # while modules were imported; app.run sees to the rest
+        print("builder: interrupted", file=sys.stderr)
+        status = 130
+    sys.exit(status)
+
+
+def _answer(given: Sequence[str]) -> int:
     if "_BUILDER_COMPLETE" not in os.environ and (text := _at_once(given)) is not None:
-        sys.exit(_say(text))
+        return _say(text)
     # What is imported stays: looking for garbage among it every 700 objects is a twentieth of a
     # short command.
     gc.set_threshold(50_000, 20, 20)
     from builder.cli.app import run
 
-    sys.exit(run(given))
+    return run(given)
 
 
 def _open_streams() -> None:

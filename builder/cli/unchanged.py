@@ -24,7 +24,9 @@ def store_directory(environment: Mapping[str, str]) -> str:
     cache directory (XDG Base Directory Specification)."""
     if path := environment.get("BUILDER_STORE"):
         return path
-    cache = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    cache = environment.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # "must be absolute", and is ignored otherwise
+        cache = os.path.expanduser("~/.cache")
     return f"{cache}/builder"
 
 

@@ -20,11 +20,14 @@ K = TypeVar("K")
 
 TEXT_LIMIT = 4096
 """The most characters of a text on one line: a path, a URL, an option."""
+PART_LIMIT = 255
+"""The most bytes of one name of a path: that of all file systems."""
 NAME_LIMIT = 100
 """The most characters of the name of a pin, a variant, an overlay or a step."""
 INTEGER_LIMIT = 2**53
 """Whole numbers stay below this, so that every JSON reader keeps them exact (RFC 8259)."""
 
+_WHITEOUT = ".wh."  # OCI image-spec, layer.md, "Whiteouts"
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f]")
 _INTEGER = re.compile("0|[1-9][0-9]{0,15}")
 # What image layouts and engines take for a name, too: a variant is called so in a store.
@@ -187,9 +190,19 @@ def absolute_path(node: Cursor) -> str:
 
 
 def target_path(node: Cursor) -> str:
-    """Where a file goes: absolute, or relative to the packages directory of the image."""
+    """Where a file goes: absolute, or relative to the packages directory of the image. No name of
+    it may be one that no file of an image can have."""
     value = text(node)
-    return _checked_path(node, value, value.removeprefix("/"))
+    path = _checked_path(node, value, value.removeprefix("/"))
+    for part in path.split("/"):
+        if part.startswith(_WHITEOUT):
+            raise node.error(
+                f"a name that starts with {_WHITEOUT!r} would delete files: {shortened(value)!r}",
+                hint="no file of an image can have it; to delete a file, use 'remove'",
+            )
+        if len(part.encode("utf-8", "surrogateescape")) > PART_LIMIT:
+            raise node.error(f"a name over {PART_LIMIT} bytes: {shortened(value)!r}")
+    return path
 
 
 def target_directory(node: Cursor) -> str:

@@ -278,8 +278,8 @@ class Project:
             if name == file or not is_name(name):
                 raise ProjectError(
                     f"{directory}/{file}: not the name of a recipe",
-                    hint="recipes are NAME.yaml: lower-case letters and digits, joined by single"
-                    " '.', '_' or '-'",
+                    hint="recipes are NAME.yaml, with lower-case letters and digits, joined by"
+                    " single '.', '_' or '-'",
                 )
             names.append(name)
         return tuple(names)

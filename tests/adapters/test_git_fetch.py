@@ -12,6 +12,7 @@ from builder.adapters.git import GitMirror
 from builder.errors import (
     AuthError,
     BuilderError,
+    EnvironmentFault,
     GoneError,
     IntegrityError,
     NetworkError,
@@ -221,6 +222,28 @@ def test_a_bundle_can_be_a_mirror(upstream: Upstream, tmp_path: Path) -> None:
     with pytest.raises(GoneError) as caught:
         mirrored.tree(URL, NOBODY)
     assert caught.value.message == f"{URL}: {NOBODY} is not in {str(bundle)!r}"
+
+
+@pytest.mark.parametrize("name", ["pipe.fast-export", "pipe"])
+def test_a_pipe_is_no_mirror_and_nobody_waits_for_it(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ProjectError) as caught:
+        local(tmp_path, tmp_path / name).tree(URL, NOBODY)
+    assert caught.value.message == (
+        f"mirrors: {str(tmp_path / name)!r}: neither a repository, a git bundle nor a fast-export"
+        " stream"
+    )
+
+
+def test_a_file_where_the_mirrors_are_kept_is_a_fault_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "git").write_text("in the way")
+    mirrors = GitMirror(tmp_path / "git", mirrors={}, offline=True)
+    with pytest.raises(EnvironmentFault) as caught:
+        mirrors.tree(URL, NOBODY)
+    assert caught.value.message == f"{tmp_path / 'git'}: cannot be written: File exists"
+    assert caught.value.hint == (
+        "git repositories are kept in the store: choose another with --store DIR"
+    )
 
 
 @pytest.mark.parametrize("name", ["patches.fast-export", "patches.txt"])

@@ -152,6 +152,23 @@ def test_an_interruption_ends_with_130_and_no_traceback(
     assert err.strip() == "builder: interrupted"
 
 
+def test_an_interruption_while_modules_are_imported_has_no_traceback_either(
+    project: Path, tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early/click.py").write_text("raise KeyboardInterrupt\n")
+    path = f"{tmp_path / 'early'}{os.pathsep}{DEMO}"
+    done = subprocess.run(
+        [*PROGRAM, "variants"],
+        cwd=project,
+        env=surroundings | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "builder: interrupted\n")
+
+
 def on_terminal(
     arguments: list[str], *, cwd: Path, environment: dict[str, str]
 ) -> tuple[int, bytes]:

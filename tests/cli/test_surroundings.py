@@ -52,6 +52,7 @@ STORES = {
     "builder_store": ({"BUILDER_STORE": "by-name"}, "by-name"),
     "cache": ({"XDG_CACHE_HOME": "cache"}, "cache/builder"),
     "home": ({"HOME": "home"}, "home/.cache/builder"),
+    "relative cache": ({"XDG_CACHE_HOME": ".", "HOME": "home"}, "home/.cache/builder"),
     "name over cache": ({"BUILDER_STORE": "by-name", "XDG_CACHE_HOME": "cache"}, "by-name"),
 }
 
@@ -66,7 +67,7 @@ def test_the_store_is_where_the_environment_says(
 ) -> None:
     monkeypatch.delenv("BUILDER_STORE")
     for name, value in extra.items():
-        monkeypatch.setenv(name, str(tmp_path / value))
+        monkeypatch.setenv(name, value if value == "." else str(tmp_path / value))
     assert builder("build", "hello").status == 0
     assert (tmp_path / wanted / "index.json").exists()
 

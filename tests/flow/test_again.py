@@ -347,8 +347,8 @@ def test_a_memo_of_another_form_is_no_memo(kind: str, tiny: Tiny, registry: Stan
     (key,) = tiny.store.notes(kind)
     whole = json.loads(tiny.store.note(kind, key) or b"")
     # Where every memo before it is gone, this one is asked.
-    earlier: tuple[str, ...] = (notes.DERIVATION, notes.QUESTION, notes.LAYER)
-    earlier = earlier[: earlier.index(kind)]
+    kinds = [notes.DERIVATION, notes.QUESTION, notes.LAYER]
+    earlier = kinds[: kinds.index(kind)]
     forms = [[], 5, None, "x", *list(_others(whole))[::11]]
     for form in forms:
         for other in earlier:

@@ -153,6 +153,24 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         hint="leave '..' out",
     ),
     Bad(
+        id="a target that would delete",
+        kind="variant",
+        old="to: /opt/marlin.diff",
+        new="to: /opt/.wh.marlin/diff",
+        message="variants/demo.yaml:17: steps[2].files[0].to: a name that starts with '.wh.' would"
+        " delete files: '/opt/.wh.marlin/diff'",
+        hint="no file of an image can have it; to delete a file, use 'remove'",
+    ),
+    Bad(
+        id="a target that no file system takes",
+        kind="variant",
+        old="to: /opt/marlin.diff",
+        new=f"to: /opt/{128 * 'é'}",
+        message="variants/demo.yaml:17: steps[2].files[0].to: a name over 255 bytes:"
+        f" '/opt/{55 * 'é'}...'",
+        codec_only=True,
+    ),
+    Bad(
         id="no wheels",
         kind="variant",
         old="wheels: [xxhash]",

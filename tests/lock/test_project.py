@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.errors import EnvironmentFault, ProjectError
+from builder.adapters.store.notes import check_reference_name
+from builder.errors import EnvironmentFault, ProjectError, UsageError
 from builder.lock import codec
 from builder.lock.model import Lock
 from builder.project import Project
@@ -222,6 +223,34 @@ def test_a_file_of_an_overlay_may_not_lead_out_of_the_project(
     assert overlay_error(root) == (
         f"overlays/marlin-pad/marlin.py: a link that leads out of the project, to {real!r}",
         "put the file itself there",
+    )
+
+
+def test_a_file_of_an_overlay_may_not_be_a_link_in_a_circle(root: Path) -> None:
+    (root / "overlays/marlin-pad/marlin.py").unlink()
+    (root / "overlays/marlin-pad/marlin.py").symlink_to("marlin.py")
+    assert overlay_error(root) == (
+        "overlays/marlin-pad/marlin.py: cannot be read: Too many levels of symbolic links",
+        None,
+    )
+
+
+@pytest.mark.parametrize("name", ["a-", "a..b", "a__b", "a.-b", "a---b"])
+def test_a_variant_that_no_store_could_name_is_refused_before_it_is_built(
+    name: str, root: Path
+) -> None:
+    recipe = "version: 1\nbase: scratch\nsteps: []\n"
+    write(root, {f"variants/{name}.yaml": recipe, "variants/a--b.c_d-1.yaml": recipe})
+    assert Project(root).variant("a--b.c_d-1").name == "a--b.c_d-1"
+    assert check_reference_name("a--b.c_d-1") == "a--b.c_d-1"
+    with pytest.raises(UsageError):
+        check_reference_name(name)
+    with pytest.raises(ProjectError) as caught:
+        Project(root).variant(name)
+    assert caught.value.message == f"variants/{name}.yaml: not the name of a recipe"
+    assert caught.value.hint == (
+        "recipes are NAME.yaml, with lower-case letters and digits, joined by single '.', '_' or"
+        " '-'"
     )
 
 
