@@ -4,11 +4,10 @@ bytes, so that its digest survives the journey."""
 from collections.abc import Iterator
 
 from builder.base import Base
-from builder.digest import Digest
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Progress, Store
-from builder.streams import counted
+from builder.streams import counted, stored
 
 
 def export(
@@ -46,10 +45,3 @@ def layer_blob(descriptor: Descriptor, base: Base | None, store: Store) -> Itera
     if base is None or store.has(descriptor.digest, size=descriptor.size):
         return stored(descriptor.digest, store)
     return base.origin.blob(descriptor)
-
-
-def stored(digest: Digest, store: Store) -> Iterator[bytes]:
-    """A blob of the store in chunks, verified at its end."""
-    with store.open(digest) as stream:
-        while chunk := stream.read(1 << 20):
-            yield chunk

@@ -24,6 +24,8 @@ CONTENT_LIMIT = 1 << 30
 """The largest content that is unpacked."""
 
 _RECORD = struct.Struct(">32sQQ")
+_SHIFT = 40  # a place as one number: the offset above, below it the length, which is under 1 TiB
+_MASK = (1 << _SHIFT) - 1
 _WHOLE = 4 << 20
 _LEVEL = 0  # isal's fastest: for files of 4 kB twice as fast as its level 1, and 10 % larger
 _PACKAGES = ("/site-packages/", "/dist-packages/")
@@ -80,7 +82,8 @@ class KeptTable:
     @classmethod
     def build(cls, places: Mapping[Digest, tuple[int, int]]) -> Self:
         """A table of contents that stand in some blob at these offsets, with these lengths."""
-        return cls(_records(places))
+        packed = (_RECORD.pack(bytes.fromhex(key.hex), *place) for key, place in places.items())
+        return cls(b"".join(sorted(packed)))
 
     def __len__(self) -> int:
         return self._count
@@ -110,7 +113,7 @@ class Pack:
     def __init__(self, out: BlobWriter) -> None:
         self._out = out
         self._size = 0
-        self._places: dict[Digest, tuple[int, int]] = {}
+        self._places: dict[bytes, int] = {}  # flat: there may be a hundred thousand
 
     def keep(self, pieces: Iterable[memoryview], *, size: int) -> Digest:
         """Append a content of ``size`` bytes, and return its digest."""
@@ -119,10 +122,11 @@ class Pack:
         if size <= _WHOLE:
             data = b"".join(pieces)
             digest = Digest.of(data)
-            if digest not in self._places:
+            key = bytes.fromhex(digest.hex)
+            if key not in self._places:
                 start = self._size
                 self._write(isal_zlib.compress(data, _LEVEL))
-                self._places[digest] = (start, self._size - start)
+                self._note(key, start)
             return digest
         # Whether the pack has it already is known at the end only: rare, and harmless.
         start = self._size
@@ -133,21 +137,23 @@ class Pack:
             self._write(deflater.compress(piece))
         self._write(deflater.flush())
         digest = hasher.digest()
-        self._places[digest] = (start, self._size - start)
+        self._note(bytes.fromhex(digest.hex), start)
         return digest
 
     def finish(self) -> Kept:
         """The table of what was kept. Committing the pack is left to its owner."""
-        return Kept(table=_records(self._places), size=self._size)
+        places = self._places
+        records = (
+            _RECORD.pack(key, places[key] >> _SHIFT, places[key] & _MASK) for key in sorted(places)
+        )
+        return Kept(table=b"".join(records), size=self._size)
+
+    def _note(self, key: bytes, start: int) -> None:
+        self._places[key] = start << _SHIFT | (self._size - start)
 
     def _write(self, data: bytes) -> None:
         self._out.write(data)
         self._size += len(data)
-
-
-def _records(places: Mapping[Digest, tuple[int, int]]) -> bytes:
-    packed = (_RECORD.pack(bytes.fromhex(key.hex), *place) for key, place in places.items())
-    return b"".join(sorted(packed))
 
 
 def unpack(data: bytes, digest: Digest) -> bytes:

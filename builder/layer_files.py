@@ -6,7 +6,7 @@ the text files of its Python packages, and the table that says where in the pack
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from builder import canonical, framing, notes
@@ -19,7 +19,7 @@ from builder.oci import Descriptor
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
 from builder.scan import scan
-from builder.streams import counted
+from builder.streams import counted, stored
 from builder.tree import Entry
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class BaseLayer:
             self._store.writer() as pack,
         ):
             result = scan(
-                counted(self._origin.blob(descriptor), task),
+                counted(self._chunks(), task),
                 keep=lambda entry: python_text(entry) or entry.path in wanted,
                 kept=pack,
                 expected_diff_id=self._diff_id,
@@ -157,6 +157,12 @@ class BaseLayer:
             }
         self._remember(note, ())
         return note
+
+    def _chunks(self) -> Iterator[bytes]:
+        """The blob: from the store where it was made here, else from where the base is."""
+        if self._store.has(self._descriptor.digest, size=self._descriptor.size):
+            return stored(self._descriptor.digest, self._store)
+        return self._origin.blob(self._descriptor)
 
     def _remember(self, note: Mapping[str, Digest], kept: Iterable[Digest]) -> None:
         """Note what is known of the layer; ``kept`` are contents that are blobs of their own."""
@@ -174,7 +180,7 @@ class BaseLayer:
         )
         with self._store.writer() as pack:
             result = scan(
-                self._origin.blob(self._descriptor),
+                self._chunks(),
                 keep=lambda other: other.path == entry.path,
                 kept=pack,
                 expected_diff_id=self._diff_id,

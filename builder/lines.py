@@ -25,7 +25,7 @@ class Lines:
 
     def __init__(self, *, at: str) -> None:
         self._at = at
-        self._entries: dict[str, bytes] = {}
+        self._entries: dict[str, bytes] = {}  # each line without its path, which is the key
         self._marks: set[bytes] = set()
         self._size = 0
 
@@ -38,13 +38,13 @@ class Lines:
         path = entry.path
         before = self._entries.get(path)
         if before is not None:
-            if b" dir " in before and not entry.is_directory:
+            if before.startswith(b" dir ") and not entry.is_directory:
                 raise IntegrityError(
                     f"{self._at}: {path!r} is a directory and then a {entry.kind} in one layer"
                 )
-            self._size -= len(before)
-        line = self._entries[path] = encode(entry, digest or entry.digest)
-        self._grow(len(line))
+            self._size -= len(path) + len(before)
+        rest = self._entries[path] = encode(entry, digest or entry.digest)
+        self._grow(len(path) + len(rest))
 
     def whiteout(self, path: str) -> None:
         """Say that ``path`` of lower layers is gone."""
@@ -55,7 +55,7 @@ class Lines:
         self._mark(escape(path) + b" opaque\n")
 
     def raw(self) -> bytes:
-        """The bytes of the index.
+        """The bytes of the index; nothing can be added any more.
 
         Raises:
             IntegrityError: Something lies below a path that is no directory: unpackers would
@@ -65,16 +65,20 @@ class Lines:
         for path in self._entries:
             above = path.rpartition("/")[0]
             while above not in checked:
-                line = self._entries.get(above)
-                if line is not None and b" dir " not in line:
-                    kind = decode(above, line[:-1]).kind
+                rest = self._entries.get(above)
+                if rest is not None and not rest.startswith(b" dir "):
+                    kind = decode(above, escape(above) + rest[:-1]).kind
                     raise IntegrityError(
                         f"{self._at}: {path!r} lies below {above!r}, which is a {kind}"
                         " in the same layer"
                     )
                 checked.add(above)
                 above = above.rpartition("/")[0]
-        return b"".join(sorted([*self._entries.values(), *self._marks]))
+        lines = [escape(path) + rest for path, rest in self._entries.items()]
+        self._entries.clear()  # a hundred thousand of them are not kept twice
+        lines += self._marks
+        lines.sort()
+        return b"".join(lines)
 
     def _mark(self, line: bytes) -> None:
         if line not in self._marks:
@@ -90,7 +94,7 @@ class Lines:
 
 
 def encode(entry: Entry, digest: Digest | None) -> bytes:
-    """The line of an entry, with its end; ``digest`` is the content's, for a file.
+    """The line of an entry behind its path, with its end; ``digest`` is the content's, for a file.
 
     Raises:
         ValueError: A file without a digest: a bug of the caller.
@@ -101,7 +105,7 @@ def encode(entry: Entry, digest: Digest | None) -> bytes:
         if digest is None:
             raise ValueError(f"a file without a digest: {entry.path!r}")
         text = f"{text} {entry.size} {digest.hex}"
-    line = escape(entry.path) + text.encode()
+    line = text.encode()
     if entry.target is not None:
         line += b" " + escape(entry.target)
     for name, value in entry.xattrs:

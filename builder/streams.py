@@ -4,7 +4,8 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from builder.ports import Task
+from builder.digest import CHUNK, Digest
+from builder.ports import Store, Task
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -15,6 +16,13 @@ def counted(chunks: Iterator[bytes], task: Task) -> Iterator[bytes]:
     for chunk in chunks:
         task.advance(len(chunk))
         yield chunk
+
+
+def stored(digest: Digest, store: Store) -> Iterator[bytes]:
+    """A blob of the store in chunks, verified at its end."""
+    with store.open(digest) as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
 
 
 class ChunkReader(io.RawIOBase):
