@@ -180,6 +180,21 @@ def test_offline_uses_what_is_at_hand_and_names_what_is_not(
     assert mirror(tmp_path, remote, offline=True).tree(URL, commit) == tree
 
 
+def test_a_commit_that_came_with_another_one_is_not_fetched_again(
+    upstream: Upstream, remote: Remote, tmp_path: Path
+) -> None:
+    remote.old = True
+    first = upstream.commit("refs/heads/main", {"a": b"1"})
+    second = upstream.commit("refs/heads/main", {"a": b"2"}, parent=first)
+    upstream.commit("refs/heads/main", {"a": b"3"}, parent=second)
+    mirror(tmp_path, remote).tree(URL, first)
+    asked = len(remote.requests)
+    assert mirror(tmp_path, remote, offline=True).tree(URL, second) == git(
+        upstream.path, "rev-parse", f"{second}^{{tree}}"
+    )
+    assert len(remote.requests) == asked
+
+
 def test_two_processes_may_fetch_into_one_mirror(
     upstream: Upstream, remote: Remote, tmp_path: Path
 ) -> None:

@@ -279,3 +279,25 @@ def test_a_base_layout_that_is_not_there_is_found(builder: Builder, project: Pat
 def test_an_unknown_variant_is_refused_not_found(builder: Builder) -> None:
     ran = builder("check", "hello", "helo")
     assert (ran.status, ran.out) == (3, "")
+
+
+def test_a_source_that_a_pull_is_published_in_is_used(builder: Builder, project: Path) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    write(
+        project,
+        "lockfiles/sources.yaml",
+        "version: 1\nsources:\n  club:\n    follows: {repository: https://git.example/a}\n"
+        f"    commit: '{commit}'\n    tree: '{commit}'\n"
+        f"    files: {{it.patch: {{digest: '{ZERO}', size: 1}}}}\n",
+    )
+    write(
+        project,
+        "lockfiles/pulls.yaml",
+        "version: 1\npulls:\n  rebase:\n    follows: {repository: a/b, pull: 1}\n"
+        f"    published: {{source: club, path: it.patch}}\n    diff: {ZERO}\n",
+    )
+    unused = {message for *_, message in findings(builder)}
+    assert unused == {"pulls.rebase: no variant uses it", "sources.club: no variant uses it"}
+    text = (project / "variants/hello.yaml").read_text()
+    write(project, "variants/hello.yaml", text.replace("steps:\n", "steps:\n  - pull: rebase\n"))
+    assert findings(builder) == []

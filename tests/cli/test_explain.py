@@ -55,3 +55,29 @@ def test_an_image_that_nobody_built_here_is_refused(builder: Builder) -> None:
         f"builder: error: no record of image {unknown} in the store\n"
         "  hint: build it again on this machine\n"
     )
+
+
+def test_steps_in_another_order_are_said_to_be(builder: Builder, project: Path) -> None:
+    recipe = project / "variants/hello.yaml"
+    text = recipe.read_text()
+    more = text.replace("  - overlay: greeting", "  - overlay: other\n  - overlay: greeting")
+    (project / "overlays/other").mkdir()
+    (project / "overlays/other/it").write_text("it\n")
+    (project / "overlays/other/overlay.yaml").write_text(
+        "version: 1\nfiles:\n  - {file: it, path: /opt/it, replaces: nothing}\n"
+    )
+    recipe.write_text(more)
+    first = build(builder)
+    swapped = more.replace("overlay: other", "overlay: x", 1).replace(
+        "overlay: greeting", "overlay: other", 1
+    )
+    recipe.write_text(swapped.replace("overlay: x", "overlay: greeting", 1))
+    second = build(builder)
+    found = builder("explain", first, second, "--json").json["differences"]
+    assert [item for item in found if item["where"] != "image"] == [
+        {
+            "where": "order of steps",
+            "first": "wheels, other, greeting",
+            "second": "wheels, greeting, other",
+        }
+    ]

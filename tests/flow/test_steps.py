@@ -131,7 +131,7 @@ def test_a_file_that_must_not_exist_and_does_is_refused(on_base: Tiny) -> None:
     error = refusal(on_base)
     assert error.message == (
         f"overlays/it/overlay.yaml:4: files[0]: {at_packages('vllm/config.py')!r} must not exist,"
-        f" the image has a file {Digest.of(CONFIG)}"
+        f" the image has a file {Digest.of(CONFIG)} of mode 0644"
     )
 
 

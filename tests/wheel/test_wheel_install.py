@@ -356,6 +356,14 @@ def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     )
 
 
+def test_a_name_that_goes_on_behind_a_nul_is_refused() -> None:
+    """The library cuts it off there; others may not."""
+    data = wheel({"demo.py": b"x", "demo_py": b"x"}).replace(b"demo_py", b"demo\0py")
+    with pytest.raises(IntegrityError) as caught:
+        installed(data)
+    assert caught.value.message == f"{FILENAME}: 'demo': spelt 'demo\\x00py' in the archive"
+
+
 def test_two_members_of_one_name_are_refused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
