@@ -1,13 +1,16 @@
 """Where a build goes: to a registry, into the local engine, into a layout of its own."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builder.build_record import Build
 from builder.export import export
-from builder.load import Loaded, load
 from builder.pipeline import World
 from builder.publish import Published, publish
 from builder.reference import Reference
+
+if TYPE_CHECKING:
+    from builder.load import Loaded
 
 
 def publish_to(made: Build, target: Reference, *, world: World) -> Published:
@@ -22,8 +25,10 @@ def publish_to(made: Build, target: Reference, *, world: World) -> Published:
     )
 
 
-def load_into_engine(made: Build, name: str, *, world: World) -> Loaded:
+def load_into_engine(made: Build, name: str, *, world: World) -> "Loaded":
     """Load a build into the local engine under ``name``."""
+    from builder.load import load  # noqa: PLC0415 - a push does not pay for it
+
     return load(
         made.image, made.base, name, store=world.store, engine=world.engine, progress=world.progress
     )

@@ -11,11 +11,11 @@ Carte": constructive traces):
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from builder import ASSEMBLY, canonical
 from builder.digest import Digest
+from builder.value import value
 
 Read: TypeAlias = tuple[str, str, object]
 """One question to the parent tree and its answer: operation, path, answer as canonical JSON."""
@@ -24,7 +24,7 @@ OPERATIONS = ("stat", "children", "resolve", "python")
 """The questions that there are (:mod:`builder.observed`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Derivation:
     """What one step asks for. ``inputs`` is canonical JSON (see ``Request.record``)."""
 

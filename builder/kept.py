@@ -8,13 +8,13 @@ import mmap
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Self, TypeAlias
 
 from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError
 from builder.ports import BlobWriter
 from builder.tree import Entry
+from builder.value import field, value
 
 TEXT_LIMIT = 1 << 20
 """The largest file that the default rule keeps."""
@@ -58,7 +58,7 @@ def python_text(entry: Entry) -> bool:
     return (dot == "." and suffix in _SUFFIXES) or name in _NAMES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Kept:
     """What was kept of one layer: the table's bytes, and the size of the pack they point into."""
 

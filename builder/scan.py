@@ -5,7 +5,6 @@ inflated in one thread, hashed whole in another, and taken apart in the caller's
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from builder.ahead import ahead
 from builder.digest import Digest, Hasher
@@ -17,6 +16,7 @@ from builder.lines import Lines
 from builder.ports import BlobWriter
 from builder.tree import Entry
 from builder.untar import Member, read
+from builder.value import value
 
 _DEPTH = 4
 _WHITEOUT = ".wh."
@@ -24,7 +24,7 @@ _OPAQUE = ".wh..wh..opq"
 _AUFS = ".wh..wh."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Scan:
     """What one pass over a layer gave."""
 

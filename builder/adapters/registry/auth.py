@@ -12,7 +12,6 @@ Sources: RFC 9110, 11 (challenges); Docker Registry "Token Authentication Specif
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -23,6 +22,7 @@ from builder.adapters.registry.credentials import Credentials, DockerConfig
 from builder.adapters.registry.request import Request, origin, shown
 from builder.errors import AuthError, IntegrityError
 from builder.reference import DOCKER_HUB
+from builder.value import field, value
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +34,12 @@ _TOKEN_CHARACTERS = re.compile(r"[\x21-\x7e]+")
 _PART = re.compile(
     r"[\s,]*(?:(?P<key>[\w!#$%&'*+.^`|~-]+)\s*=\s*"
     r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s,"]+))'
-    r"|(?P<scheme>[\w!#$%&'*+.^`|~-]+)(?=\s|,|$))"
+    r"|(?P<scheme>[\w!#$%&'*+.^`|~-]+)(?=\s|,|$))",
+    re.ASCII,  # RFC 9110, 5.6.2: tokens have no other characters
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class Challenge:
     """One challenge of a ``WWW-Authenticate`` header. Names are in lower case."""
 
@@ -61,7 +62,7 @@ def parse_challenges(header: str) -> tuple[Challenge, ...]:
     return tuple(Challenge(scheme, parameters) for scheme, parameters in challenges)
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class _Wanted:
     """What a token is fetched for."""
 

@@ -6,7 +6,6 @@ the origin alone, because a mirror may be days behind, unless ``mirror_tags`` sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -14,12 +13,13 @@ from urllib.parse import urlsplit
 
 from builder.errors import ProjectError
 from builder.reference import DOCKER_HUB
+from builder.value import field, value
 
 DOCKER_HUB_API = "registry-1.docker.io"
 """Where docker.io answers the distribution API. Its token service is named by its challenge."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class HostConfiguration:
     """How one registry is reached. The defaults are those of a registry nobody configured.
 
@@ -53,7 +53,7 @@ class HostConfiguration:
                 raise ProjectError(f"{name}_timeout: expected seconds above 0, got {seconds!r}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Endpoint:
     """One server that can be asked for the content of a registry."""
 
@@ -74,7 +74,7 @@ class Endpoint:
         return f"{self.scheme}://{self.host}/v2/{self.repository(repository)}/{rest}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class RegistryConfiguration:
     """Everything the client takes from outside.
 

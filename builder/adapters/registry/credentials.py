@@ -10,7 +10,6 @@ import logging
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from builder import canonical
 from builder.adapters.registry.configuration import DOCKER_HUB_API
 from builder.errors import AuthError, EnvironmentFault, IntegrityError, ProjectError
+from builder.value import field, value
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ _NOT_FOUND = "credentials not found"
 """What helpers print for "none" (docker-credential-helpers, credentials/error.go)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Credentials:
     """A user name with a password, or an identity token (an OAuth2 refresh token)."""
 

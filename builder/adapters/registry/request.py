@@ -1,15 +1,15 @@
 """One request to a registry, as a value, and what may be said about addresses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit
 
 from builder.adapters.registry.configuration import Endpoint
 from builder.errors import NetworkError
+from builder.value import field, value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Request:
     """What is sent, which answers are answers, and whom it is about.
 

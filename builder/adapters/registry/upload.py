@@ -5,7 +5,6 @@ content can be rewound; ``session`` holds what happens within one.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlencode
 
@@ -19,6 +18,7 @@ from builder.adapters.registry.transport import Transport
 from builder.digest import Hasher
 from builder.errors import AuthError, IntegrityError
 from builder.oci import Descriptor
+from builder.value import value
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ CHUNK_SIZE = 8 << 20
 """Blobs up to this size go in one PUT, larger ones in pieces of it: memory per upload."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Upload:
     """One blob for one repository.
 
