@@ -38,6 +38,10 @@ class Claims:
         same = got == wanted
         return self.holds(claim, same, got if same else f"got {got}, wanted {wanted}")
 
+    def noted(self, claim: str, true: bool, evidence: object) -> None:
+        """Say whether something holds, without taking it for a claim of this run."""
+        print(f"  {'(ok)' if true else '(no)'}  {claim}: {evidence}", flush=True)
+
     def not_run(self, claim: str, why: str) -> None:
         """Say that a claim is not checked on this machine."""
         self._not_run.append(claim)

@@ -47,10 +47,12 @@ class Row:
             (own if number == 0 else ("",) * len(own)) + line for number, line in enumerate(lines)
         ]
 
-    def judge(self, claims: Claims) -> None:
-        """Take the limits as claims. Aims are shown and not judged."""
+    def judge(self, claims: Claims, *, times_count: bool = True) -> None:
+        """Take the limits as claims, or only say how they stand: a machine that others share has
+        its own idea of a second. Aims are shown and not judged."""
+        take = claims.holds if times_count else claims.noted
         if self.limit is not None:
-            claims.holds(
+            take(
                 f"{self.what}: under {seconds(self.limit)}",
                 self.ours < self.limit,
                 seconds(self.ours),
@@ -58,7 +60,7 @@ class Row:
         if self.times_peer is not None:
             for name, value in self.peers.items():
                 ratio = self.ours / value
-                claims.holds(
+                take(
                     f"{self.what}: under {self.times_peer:g} x {name}",
                     ratio < self.times_peer,
                     f"{ratio:.2f} x",

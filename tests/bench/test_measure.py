@@ -48,3 +48,10 @@ def test_the_table_has_a_line_for_each_peer() -> None:
         "x     0.200 s  0.4 s  1.2 x  p     0.100 s  2.00",
         "                             q     20.0 s   0.01",
     ]
+
+
+def test_times_can_be_told_without_being_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    claims = Claims("title")
+    Row(what="it", ours=2.0, peers={}, limit=1.0).judge(claims, times_count=False)
+    assert claims.finish() == 0
+    assert "  (no)  it: under 1.000 s: 2.000 s\n" in capsys.readouterr().out
