@@ -1,6 +1,7 @@
 """``make bench``: what things cost, beside programs that do the same, in one table.
 
-Ends with status 1 if a limit is broken (with ``--report``: one of bytes or memory). Aims are shown beside the results and not judged.
+Ends with status 1 if a limit is broken (with ``--report``: one of bytes or memory). Aims are shown
+beside the results and not judged.
 """
 
 import argparse
