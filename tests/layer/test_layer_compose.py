@@ -366,6 +366,7 @@ REFUSALS = [
 def test_a_change_that_cannot_be_meant_is_refused(
     changes: list[Change], error: type[BuilderError], message: str, hint: str | None
 ) -> None:
+    hint = error.usual_hint if hint is None else hint
     for order in (changes, changes[::-1]):
         with pytest.raises(error) as caught:
             compose([*order, put("etc/fine")], BASE)
