@@ -8,9 +8,8 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 
-import requests
-
 from builder.adapters.registry.failures import Interrupted, chunks, log_mirror, with_earlier
+from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, shown
 from builder.adapters.registry.transport import Transport
 from builder.digest import CHUNK, Hasher

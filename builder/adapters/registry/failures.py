@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
-import requests
 import urllib3
 
 from builder import canonical
+from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, origin, shown
 from builder.digest import CHUNK
 from builder.errors import (

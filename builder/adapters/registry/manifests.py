@@ -1,7 +1,6 @@
 """What the headers of an answer say about a manifest, checked before they are believed."""
 
-import requests
-
+from builder.adapters.registry.http import requests
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.oci import (

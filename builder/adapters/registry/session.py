@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlencode, urlsplit
 
-import requests
-
 from builder.adapters.registry.failures import Interrupted, drain
+from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, follow, shown
 from builder.adapters.registry.transport import Transport
 from builder.digest import Digest

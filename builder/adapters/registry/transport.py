@@ -13,11 +13,6 @@ from http.cookiejar import DefaultCookiePolicy
 from itertools import count
 from urllib.parse import urlsplit
 
-import requests
-from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase
-from requests.cookies import RequestsCookieJar
-
 from builder.adapters.registry.auth import CLIENT, Authorizer
 from builder.adapters.registry.configuration import RegistryConfiguration, is_loopback
 from builder.adapters.registry.credentials import DockerConfig
@@ -29,6 +24,7 @@ from builder.adapters.registry.failures import (
     reason,
     refusal,
 )
+from builder.adapters.registry.http import AuthBase, HTTPAdapter, RequestsCookieJar, requests
 from builder.adapters.registry.request import Request, follow, origin, shown
 from builder.errors import (
     AuthError,

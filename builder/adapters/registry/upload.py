@@ -8,10 +8,9 @@ import logging
 from typing import BinaryIO
 from urllib.parse import urlencode
 
-import requests
-
 from builder.adapters.registry.configuration import Endpoint
 from builder.adapters.registry.failures import Interrupted, drain
+from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, follow
 from builder.adapters.registry.session import UploadSession
 from builder.adapters.registry.transport import Transport
