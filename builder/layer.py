@@ -16,6 +16,7 @@ from builder.errors import IntegrityError, PatchError, ProjectError
 from builder.framing import StoredGzip, framed_size
 from builder.ports import BlobWriter
 from builder.tree import Entry, Kind, View, normal, parents
+from builder.value import value
 from builder.verdict import Verdict
 
 WHITEOUT = ".wh."
@@ -27,7 +28,7 @@ _SEALS = ("security.capability", "security.ima")
 """The xattrs that vouch for a file's content. They must not pass to other bytes unasked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class LayerEntry:
     """One entry of a layer to be: what its header says, and where its bytes come from."""
 
@@ -43,7 +44,7 @@ class LayerEntry:
         return join(dirname(self.entry.path), name.removeprefix(WHITEOUT))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class Layer:
     """A layer that was written: its two names, and its index, so that nobody reads it back."""
 

@@ -8,7 +8,6 @@ import base64
 import binascii
 import logging
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -163,6 +162,8 @@ def _decode_pair(text: str, *, at: str) -> tuple[str, str]:
 def _ask_helper(helper: object, *, server: str, at: str) -> Credentials | None:
     if not isinstance(helper, str) or not _HELPER_NAME.fullmatch(helper):
         raise ProjectError(f"{at}: expected the name of a credential helper, got {helper!r}")
+    import subprocess  # noqa: PLC0415 - few have a helper
+
     program = f"docker-credential-{helper}"
     try:
         done = subprocess.run(
