@@ -1,8 +1,8 @@
 """Frozen values: what ``@dataclass(frozen=True, slots=True, kw_only=True)`` gives, at once.
 
-:mod:`dataclasses` writes the source of six methods for each class and compiles it, a millisecond a
-class, at every start. The flow has seventy such types, and a build in which nothing is left to do
-takes no longer than that. Here the same methods are closures over the names of the fields.
+:mod:`dataclasses` writes the source of six methods for each class and compiles it, more than half a
+millisecond a class, at every start. The flow has seventy such types: 43 ms, beside 12 for Python
+itself. Here the same methods are closures over the names of the fields: 2 ms.
 
 A class made by :func:`value` is a dataclass to everything that asks (``dataclasses.replace``,
 ``fields``, ``asdict``, type checkers); tests hold the two together. Types that are made a hundred

@@ -127,7 +127,7 @@ class _BaseIndex:
             raise _Unread(str(self.digest)) from error
 
     def read(self, entry: Entry) -> bytes:
-        raise NotImplementedError("only the index of a base layer is looked at")
+        raise RuntimeError(f"{entry.path!r}: only the index of a base layer is looked at")
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Nothing is read."""
