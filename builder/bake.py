@@ -61,7 +61,12 @@ class Bench:
             left_out = Output(layer=None, summary="left out: already upstream")
             return left_out, view.reads
         output = Output(
-            layer=layer, files=outcome.files, ignored=outcome.ignored, summary=outcome.summary
+            layer=layer,
+            files=outcome.files,
+            ignored=outcome.ignored,
+            summary=outcome.summary,
+            patches=outcome.patches,
+            sandbox=outcome.sandbox,
         )
         return output, view.reads
 

@@ -83,6 +83,13 @@ class PatchError(BuilderError):
         self.difference = difference
 
 
+class SandboxError(PatchError):
+    """A program in a sandbox took more than it may, was killed, or left what may not be taken."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, verdict="refused", hint=hint)
+
+
 class GoneError(BuilderError):
     """Upstream answered, and what we pinned is no longer there."""
 

@@ -1,6 +1,7 @@
 """What a step did: per file, per layer, and as the record that traces and manifests keep."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Self
 
 from builder.changes import Change
@@ -43,6 +44,48 @@ class FileOutcome:
         )
 
 
+class PatchState(StrEnum):
+    """What became of one patch of a patch set, as its own run and the files say together."""
+
+    APPLIED = "applied"
+    """It says so, and files are different for it."""
+    RUNTIME_ONLY = "runtime-only"
+    """It says that it was applied, and no file is different for it: it acts in memory, if at all,
+    when the image runs."""
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@value
+class PatchOutcome:
+    """One patch of a patch set. ``name`` is its id there; ``reason`` is what it says itself."""
+
+    name: str
+    state: PatchState
+    reason: str = ""
+    files: tuple[str, ...] = ()
+    """What it wrote to, in the image, sorted."""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        value: dict[str, Any] = {"name": self.name, "state": str(self.state)}
+        if self.reason:
+            value["reason"] = self.reason
+        if self.files:
+            value["files"] = list(self.files)
+        return value
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`record`."""
+        return cls(
+            name=value["name"],
+            state=PatchState(value["state"]),
+            reason=value.get("reason", ""),
+            files=tuple(value.get("files", ())),
+        )
+
+
 @value
 class Outcome:
     """What a step wants to change, and what it says about it. ``ignored`` are the paths of a diff
@@ -53,6 +96,9 @@ class Outcome:
     files: tuple[FileOutcome, ...] = ()
     ignored: tuple[str, ...] = ()
     summary: str | None = None
+    patches: tuple[PatchOutcome, ...] = ()
+    sandbox: str | None = None
+    """Which sandbox ran a program of the step. Another one gives the same bytes."""
 
 
 @value
@@ -99,6 +145,8 @@ class Output:
     files: tuple[FileOutcome, ...] = field(default=(), repr=False)
     ignored: tuple[str, ...] = ()
     summary: str | None = None
+    patches: tuple[PatchOutcome, ...] = field(default=(), repr=False)
+    sandbox: str | None = field(default=None, compare=False)
 
     @property
     def blobs(self) -> tuple[Digest, ...]:
@@ -108,13 +156,18 @@ class Output:
         return (self.layer.digest, self.layer.index, self.layer.table)
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
+        """As JSON, what few steps have left out where it is absent."""
+        value = {
             "layer": None if self.layer is None else self.layer.record(),
             "files": [item.record() for item in self.files],
             "ignored": list(self.ignored),
             "summary": self.summary,
         }
+        if self.patches:
+            value["patches"] = [item.record() for item in self.patches]
+        if self.sandbox is not None:
+            value["sandbox"] = self.sandbox
+        return value
 
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
@@ -124,4 +177,6 @@ class Output:
             files=tuple(FileOutcome.parse(item) for item in value["files"]),
             ignored=tuple(value["ignored"]),
             summary=value["summary"],
+            patches=tuple(PatchOutcome.parse(item) for item in value.get("patches", ())),
+            sandbox=value.get("sandbox"),
         )

@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 from builder.digest import Digest
 from builder.oci import Descriptor, Index, Manifest
 from builder.reference import Reference
-from builder.value import value
+from builder.value import field, value
 
 
 class BlobWriter(Protocol):
@@ -135,8 +135,20 @@ class GitFile:
     data: bytes
 
 
+@value
+class GitSubtree:
+    """A directory of a commit. ``files`` have paths relative to it, sorted; ``tree`` is its id."""
+
+    tree: str
+    files: tuple[GitFile, ...] = field(repr=False)
+
+
 class Git(Protocol):
-    """Objects of remote repositories, by full object id, through a bare mirror in the store."""
+    """Objects of remote repositories, by full object id, through a bare mirror in the store.
+
+    Every method may raise GoneError (the remote answers and does not have the commit),
+    NetworkError, OfflineError, and IntegrityError for an id that names something else.
+    """
 
     def tree(self, repository: str, commit: str) -> str:
         """The tree id of a commit. The commit is fetched when it is not at hand.
@@ -152,6 +164,15 @@ class Git(Protocol):
         Raises:
             GoneError: The commit is not to be had.
             IntegrityError: A path is missing, a directory, a submodule or an LFS pointer.
+        """
+
+    def subtree(self, repository: str, commit: str, path: str) -> "GitSubtree":
+        """A directory of that commit with everything below it.
+
+        Raises:
+            GoneError: The commit is not to be had.
+            IntegrityError: There is no directory at ``path``, or one of its files is a submodule
+                or an LFS pointer.
         """
 
     def diff(self, repository: str, base: str, head: str) -> bytes:

@@ -12,8 +12,6 @@ from builder.digest import Digest
 from builder.value import field, value
 
 PLANNED = {
-    "genesis": "until there is, its text patches can be written as an overlay",
-    "script": "an overlay can do what most patch scripts do: docs/recipes.md has an example",
     "dockerfile": "build that image first, and name it as the base",
 }
 """Kinds of steps that are to come, with what there is in their place."""
@@ -108,7 +106,50 @@ class WheelsStep:
     at: str = field(default="", compare=False)
 
 
-Step: TypeAlias = PullStep | OverlayStep | SourceStep | WheelsStep
+@value
+class GenesisStep:
+    """Lay a pinned patch set into the packages directory and bake its text patches.
+
+    The patch set decides by what it finds where it runs; ``platform`` and ``speculative`` say it.
+    The third hidden input is the environment: that of the image (:class:`ImageSettings`).
+    """
+
+    name: str
+    genesis: str
+    platform: str
+    """``cuda-8.6``: the vendor, and the compute capability where it has one."""
+    speculative: str | None = None
+    """The method of speculative decoding that will be served with, such as ``mtp``."""
+    at: str = field(default="", compare=False)
+
+
+@value
+class ScriptFile:
+    """Where a patch script stands: a file of ``overlays/NAME/``, or of a source pin."""
+
+    overlay: str | None = None
+    source: str | None = None
+    path: str
+
+
+@value
+class ScriptStep:
+    """Run a patch script in the sandbox, on a copy of the directories of what it ``touches``.
+
+    ``touches`` are targets: every file that the script changes, adds or removes.
+    """
+
+    name: str
+    script: ScriptFile
+    interpreter: str
+    """``python`` or ``sh``."""
+    touches: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    at: str = field(default="", compare=False)
+
+
+Step: TypeAlias = PullStep | OverlayStep | SourceStep | WheelsStep | GenesisStep | ScriptStep
 
 
 @value

@@ -214,6 +214,35 @@ class ResultFile:
 
 
 @value
+class ResultPatch:
+    """What became of one patch of a patch set. ``reason`` is that of one that was not applied."""
+
+    name: str
+    outcome: str
+    """A word of :class:`builder.outcome.PatchState`."""
+    reason: str | None = None
+
+
+@value
+class Waiver:
+    """An exception to a rule (``lockfiles/waivers.yaml``): for this vLLM build under this commit of
+    a patch set, until the end of a day (UTC)."""
+
+    name: str
+    rule: str
+    """``genesis-allowlist``."""
+    genesis: ObjectId
+    """The commit of the patch set."""
+    vllm: str
+    """The build: the full commit where there is one, otherwise the version."""
+    reason: str
+    author: str
+    until: str
+    """``2026-12-31``."""
+    at: str = field(default="", compare=False)
+
+
+@value
 class Result:
     """What a variant baked to on one platform when a person accepted it
     (``lockfiles/images/NAME.yaml``)."""
@@ -223,6 +252,8 @@ class Result:
     digest: Digest
     diff_ids: tuple[Digest, ...]
     files: tuple[ResultFile, ...] = ()
+    patches: tuple[ResultPatch, ...] = ()
+    """Of the patch set, where the variant bakes one; in the order of its names."""
     at: str = field(default="", compare=False)
 
 
@@ -239,4 +270,5 @@ class Lock:
     wheels: Mapping[str, WheelPin] = field(default_factory=dict)
     genesis: Mapping[str, GenesisPin] = field(default_factory=dict)
     models: Mapping[str, ModelPin] = field(default_factory=dict)
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
     results: Mapping[str, tuple[Result, ...]] = field(default_factory=dict)

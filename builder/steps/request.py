@@ -7,15 +7,28 @@ work (:mod:`builder.diff`, :mod:`builder.wheel`) are imported by ``run``.
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from builder.lock.model import PullPin, SourcePin, WheelPin
+from builder.lock.model import GenesisPin, PullPin, SourcePin, WheelPin
 from builder.observed import Observed
 from builder.outcome import Outcome
+from builder.ports import GitSubtree
 from builder.python_layout import PythonLayout
+from builder.sandbox import Sandbox
 from builder.value import field, value
 
 
 class Materials(Protocol):
-    """The pinned bytes that steps work with, verified against their pins."""
+    """The pinned bytes that steps work with, verified against their pins, and the place where
+    those that are programs may run."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Made when it is first asked for."""
+
+    def payload(self, pin: GenesisPin) -> GitSubtree:
+        """What a patch set puts into the packages directory."""
+
+    def plugin(self, pin: GenesisPin) -> GitSubtree | None:
+        """The plugin of a patch set, where it has one beside its payload."""
 
     def pull(self, pin: PullPin) -> bytes:
         """The diff of a pull request."""
