@@ -55,7 +55,7 @@ def _pins(project: Project, file: str) -> object:
         case codec.MODELS:
             return project.models
         case _:
-            return codec.read_genesis(project.document(file))
+            return project.genesis
 
 
 def readable(project: Project) -> Lock:
@@ -65,6 +65,7 @@ def readable(project: Project) -> Lock:
         pulls=_or_none(lambda: project.pulls),
         sources=_or_none(lambda: project.sources),
         wheels=_or_none(lambda: project.wheels),
+        genesis=_or_none(lambda: project.genesis),
         models=_or_none(lambda: project.models),
     )
 

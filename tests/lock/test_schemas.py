@@ -177,6 +177,9 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     variant.Placement: ("variant", "placement", {"source": "from", "target": "to"}),
     variant.SourceStep: ("variant", "sourceStep", {"until_upstream": "until"}),
     variant.WheelsStep: ("variant", "wheelsStep", {}),
+    variant.GenesisStep: ("variant", "genesisStep", {}),
+    variant.ScriptFile: ("variant", "scriptFile", {}),
+    variant.ScriptStep: ("variant", "scriptStep", {}),
     variant.ImageSettings: ("variant", "image", {}),
     variant.Variant: ("variant", "", {"name": None}),
     variant.FileRule: ("overlay", "file", {"target": "path", "data": None}),
@@ -188,7 +191,13 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     settings.RegistrySettings: ("settings", "registry", {"host": None}),
     settings.ProjectSettings: ("settings", "", {"git_mirrors": "mirrors"}),
 }
-NOT_IN_A_FILE = {model.Lock, variant.ScratchBase, variant.Action, settings.GitMirror}
+NOT_IN_A_FILE = {
+    model.Lock,
+    variant.ScratchBase,
+    variant.Action,
+    variant.Script,
+    settings.GitMirror,
+}
 
 
 @pytest.mark.parametrize("module", [model, variant, settings], ids=["lock", "recipe", "settings"])
