@@ -56,8 +56,8 @@ class GenesisRequest:
         era, payload = self._era(), self.pin.payload
         return {
             "payload": None if payload is None else str(payload.tree),
-            "destination": era.destination,
-            "module": era.module,
+            "destination": era.package,
+            "module": era.apply,
             "plugin": None if self.pin.plugin is None else str(self.pin.plugin.tree),
             "harness": str(Digest.of(HARNESS)),
             "platform": self.platform,
@@ -72,17 +72,17 @@ class GenesisRequest:
         layout = layout_of(view, self.python)
         era = self._era()
         payload = materials.payload(self.pin)
-        own = _laid(payload, f"{layout.packages}/{era.destination}", view, at=self.at)
+        own = _laid(payload, f"{layout.packages}/{era.package}", view, at=self.at)
         plugin = materials.plugin(self.pin)
         vendor, model = capability(self.platform, at=self.at)
         target = Target(
-            module=era.module, vendor=vendor, capability=model, environment=self._environment()
+            module=era.apply, vendor=vendor, capability=model, environment=self._environment()
         )
         baked = bake(view, layout, target, own, sandbox=materials.sandbox, at=self.at)
         changes: list[Change] = [
             *(Put(path=path, content=Inline(data), mode=mode) for path, data, mode in own),
             *baked.changes,
-            *(self._plugin(plugin, layout, view) if plugin is not None else ()),
+            *self._plugin(plugin, era, layout, view),
         ]
         return Outcome(
             changes=tuple(changes),
@@ -112,12 +112,18 @@ class GenesisRequest:
         return {**dict(self.environment), **hint}
 
     def _plugin(
-        self, plugin: GitSubtree, layout: PythonLayout, view: Observed
+        self, plugin: GitSubtree | None, era: Era, layout: PythonLayout, view: Observed
     ) -> tuple[Change, ...]:
+        """What makes every worker process call the patch set: an installed entry point."""
         from builder import wheel  # noqa: PLC0415 - see builder.steps.request
         from builder.steps import genesis_plugin  # noqa: PLC0415 - as above
 
-        filename, data = genesis_plugin.wheel(plugin, at=f"{self.pin.at}: plugin")
+        if plugin is not None:
+            filename, data = genesis_plugin.wheel(plugin, at=f"{self.pin.at}: plugin")
+        elif not era.plugins:
+            filename, data = genesis_plugin.hook(era.hook)
+        else:
+            return ()
         return wheel.install(data, filename=filename, python=layout, platform=self.image, view=view)
 
 

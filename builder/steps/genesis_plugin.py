@@ -12,10 +12,12 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from builder.errors import ProjectError
+from builder.genesis.eras import PLUGIN_GROUP, PLUGIN_NAME
 from builder.ports import GitSubtree
 from builder.wheel_pack import pack_files
 
 _PROJECT = "pyproject.toml"
+_WHEEL = b"Wheel-Version: 1.0\nGenerator: builder\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 def wheel(plugin: GitSubtree, *, at: str) -> tuple[str, bytes]:
@@ -48,10 +50,22 @@ def wheel(plugin: GitSubtree, *, at: str) -> tuple[str, bytes]:
         if path.partition("/")[0] in packages and "__pycache__" not in path
     }
     contents[f"{info}/METADATA"] = _metadata(project, name, version)
-    contents[f"{info}/WHEEL"] = (
-        b"Wheel-Version: 1.0\nGenerator: builder\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    )
+    contents[f"{info}/WHEEL"] = _WHEEL
     contents[f"{info}/entry_points.txt"] = _entry_points(project, at=at)
+    return f"{stem}-py3-none-any.whl", pack_files(contents, info=info)
+
+
+def hook(entry: str) -> tuple[str, bytes]:
+    """The file name and the bytes of a wheel that only says what workers shall call: for payloads
+    that hold their plugin. ``entry`` is ``package.module:function``."""
+    stem = "genesis_hook-1"
+    info = f"{stem}.dist-info"
+    project = {"entry-points": {PLUGIN_GROUP: {PLUGIN_NAME: entry}}}
+    contents = {
+        f"{info}/METADATA": _metadata({}, "genesis-hook", "1"),
+        f"{info}/WHEEL": _WHEEL,
+        f"{info}/entry_points.txt": _entry_points(project, at=stem),
+    }
     return f"{stem}-py3-none-any.whl", pack_files(contents, info=info)
 
 
