@@ -21,6 +21,9 @@ ANSWER = "answer"
 DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
 
+TREE = "tree"
+"""The id of a git tree to its files, packed and deflated."""
+
 
 MALFORMED = (
     *(AttributeError, IndexError, KeyError, TypeError, ValueError),

@@ -32,6 +32,8 @@ class Touch:
     pre: Digest | None
     post: Digest | None
     offsets: tuple[int, ...] = ()
+    patches: tuple[str, ...] = ()
+    """Those of a patch set that wrote to it, in the order of their run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +200,7 @@ def _touches(steps: list[RecordedStep], own: list[OwnLayer], path: str) -> Itera
                 pre=outcome.pre,
                 post=outcome.post,
                 offsets=outcome.offsets,
+                patches=tuple(patch.name for patch in step.output.patches if path in patch.files),
             )
 
 
