@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from builder.lock import codec
 from builder.lock.model import GenesisPin, Subtree
 from builder.project import Project
 from tests.adapters.git_world import git
@@ -15,7 +14,7 @@ from tests.demo.machine import ROOT, Machine, repository
 
 pytestmark = pytest.mark.requires("git")
 
-SECOND = "2951961b518dfc5f3aabde0ed6c484fe4e713016"
+SECOND = "1a62f7ce434ae78b04eb968be74baa32b4271cd8"
 """The other commit, for a bump."""
 BATCH = {"GENESIS_ENABLE_D2_MTP_BATCH": "1"}
 SPECULATIVE = {"GENESIS_FORCE_SPEC_DECODE": "mtp"}
@@ -34,7 +33,7 @@ ALONE = {
 @pytest.fixture(name="pin")
 def _pin() -> GenesisPin:
     """The pin of the lock."""
-    return codec.read_genesis(Project(ROOT).document(codec.GENESIS))["demo-patches"]
+    return Project(ROOT).genesis["demo-patches"]
 
 
 def literal(path: Path, repository: Path, commit: str, name: str) -> Any:
