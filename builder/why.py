@@ -131,6 +131,9 @@ class _BaseIndex:
     def read(self, entry: Entry) -> bytes:
         raise RuntimeError(f"{entry.path!r}: only the index of a base layer is looked at")
 
+    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        return ((entry, self.read(entry)) for entry in entries)
+
     def prefetch(self, paths: Iterable[str]) -> None:
         """Nothing is read."""
 
