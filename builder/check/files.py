@@ -54,6 +54,8 @@ def _pins(project: Project, file: str) -> object:
             return project.wheels
         case codec.MODELS:
             return project.models
+        case codec.WAIVERS:
+            return project.waivers
         case _:
             return codec.read_genesis(project.document(file))
 
@@ -66,6 +68,7 @@ def readable(project: Project) -> Lock:
         sources=_or_none(lambda: project.sources),
         wheels=_or_none(lambda: project.wheels),
         models=_or_none(lambda: project.models),
+        waivers=_or_none(lambda: project.waivers),
     )
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.lock import codec
-from builder.lock.model import ImagePin, Lock, ModelPin, PullPin, Result, SourcePin, WheelPin
+from builder.lock.model import (
+    ImagePin,
+    Lock,
+    ModelPin,
+    PullPin,
+    Result,
+    SourcePin,
+    Waiver,
+    WheelPin,
+)
 from builder.node import did_you_mean, is_name, nearest
 from builder.project_files import Files
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
@@ -138,6 +147,12 @@ class Project:
         """The models."""
         data = self._read(codec.MODELS)
         return {} if data is None else codec.read_models(data)
+
+    @cached_property
+    def waivers(self) -> Mapping[str, Waiver]:
+        """The exceptions to rules."""
+        data = self._read(codec.WAIVERS)
+        return {} if data is None else codec.read_waivers(data)
 
     def results(self, variant: str) -> tuple[Result, ...]:
         """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
