@@ -125,6 +125,18 @@ class ObjectId:
             )
         return cls(text)
 
+    @classmethod
+    def of(cls, kind: str, data: bytes, *, like: "ObjectId") -> Self:
+        """The id of an object, by the hash that ``like`` was made with.
+
+        >>> str(ObjectId.of("blob", b"", like=ObjectId("0" * 40)))
+        'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+        """
+        hasher = hashlib.new("sha1" if len(like.hex) == 40 else "sha256", usedforsecurity=False)
+        hasher.update(f"{kind} {len(data)}\0".encode())
+        hasher.update(data)
+        return cls(hasher.hexdigest())
+
     @property
     def short(self) -> str:
         """Twelve hex digits, for people. Never parsed back."""

@@ -1,15 +1,16 @@
 """The pinned bytes that steps work with: from the store by digest, else from where the pin says,
-verified either way and then kept."""
+verified either way and then kept. And the place where those that are programs may run."""
 
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from builder import notes
-from builder.digest import Digest
+from builder import git_tree, notes
+from builder.digest import Digest, ObjectId
 from builder.errors import IntegrityError, ProjectError
-from builder.lock.model import Lock, PullPin, SourcePin, WheelPin
-from builder.ports import Git, Store, Wheels
+from builder.lock.model import GenesisPin, Lock, PullPin, SourcePin, Subtree, WheelPin
+from builder.ports import Git, GitFile, GitSubtree, Store, Wheels
+from builder.sandbox import Sandbox
 from builder.value import value
 
 _SOURCE_LIMIT = 64 << 20
@@ -19,7 +20,7 @@ _SOURCE_LIMIT = 64 << 20
 class PinnedMaterials:
     """:class:`~builder.steps.request.Materials` over a store, git remotes and wheels.
 
-    ``git`` and ``wheels`` are called to get the adapters when something is not in the store:
+    ``git``, ``wheels`` and ``make_sandbox`` are called to get the adapters when they are needed:
     a build that needs nothing new never loads them.
     """
 
@@ -27,6 +28,66 @@ class PinnedMaterials:
     store: Store
     git: Callable[[], Git]
     wheels: Callable[[], Wheels]
+    make_sandbox: Callable[[], Sandbox]
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Where programs run.
+
+        Raises:
+            EnvironmentFault: This machine has no sandbox.
+        """
+        return self.make_sandbox()
+
+    def payload(self, pin: GenesisPin) -> GitSubtree:
+        """What a patch set puts into the packages directory.
+
+        Raises:
+            ProjectError: The pin does not say which directory that is.
+            IntegrityError: The commit, or the directory, is not what was pinned.
+            GoneError, NetworkError: It is not in the store and cannot be had.
+        """
+        if pin.payload is None:
+            raise ProjectError(
+                f"{pin.at}: no 'payload', so that nobody knows what to install",
+                hint="write its path in the repository and the id of its tree into the lock",
+            )
+        return self._subtree(pin, pin.payload, "payload")
+
+    def plugin(self, pin: GenesisPin) -> GitSubtree | None:
+        """The plugin of a patch set, where the pin has one. Raises as :meth:`payload`."""
+        return None if pin.plugin is None else self._subtree(pin, pin.plugin, "plugin")
+
+    def _subtree(self, pin: GenesisPin, wanted: Subtree, key: str) -> GitSubtree:
+        """A directory of the commit: kept by its tree id, of which its files give proof."""
+        if (files := self._kept_files(wanted.tree)) is not None:
+            return GitSubtree(tree=str(wanted.tree), files=files)
+        git = self.git()
+        tree = git.tree(pin.repository, str(pin.commit))
+        if tree != str(pin.tree):
+            raise IntegrityError(
+                f"{pin.at}: commit {pin.commit} has tree {tree}, the lock pins {pin.tree}"
+            )
+        found = git.subtree(pin.repository, str(pin.commit), wanted.path)
+        got = git_tree.tree_id(found.files, like=wanted.tree)
+        if got != wanted.tree:
+            raise IntegrityError(
+                f"{pin.at}.{key}: {wanted.path!r} at {pin.commit.short} has tree {got}, the lock"
+                f" pins {wanted.tree}"
+            )
+        packed = zlib.compress(git_tree.pack(found.files), 1)
+        self.store.take_note(notes.TREE, str(wanted.tree), packed)
+        return found
+
+    def _kept_files(self, tree: ObjectId) -> tuple[GitFile, ...] | None:
+        packed = self.store.note(notes.TREE, str(tree))
+        if packed is None:
+            return None
+        try:
+            files = git_tree.unpack(zlib.decompress(packed))
+        except (zlib.error, IntegrityError):
+            return None  # half a memo is none
+        return files if git_tree.tree_id(files, like=tree) == tree else None
 
     def source(self, pin: SourcePin, path: str) -> bytes:
         """One file of a source pin.

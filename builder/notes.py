@@ -24,6 +24,9 @@ DIFF = "diff"
 FACTS = "facts"
 """The tree of a patch set's payload (a git object id) to what the patch set says of itself."""
 
+TREE = "tree"
+"""The id of a git tree to its files, packed and deflated."""
+
 
 MALFORMED = (
     *(AttributeError, IndexError, KeyError, TypeError, ValueError),

@@ -20,6 +20,7 @@ from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
 from builder.results import compare
+from builder.sandbox import Sandbox
 from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
 
 
@@ -34,6 +35,7 @@ class World:
     make_git: Callable[[], Git]
     make_wheels: Callable[[], Wheels]
     make_engine: Callable[[], Engine]
+    make_sandbox: Callable[[], Sandbox]
     open_layout: Callable[[Path], bases.Origin]
     make_layout: Callable[[Path], Store]
 
@@ -48,6 +50,10 @@ class World:
     @cached_property
     def engine(self) -> Engine:
         return self.make_engine()
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        return self.make_sandbox()
 
     @cached_property
     def wheels(self) -> Wheels:
@@ -153,6 +159,7 @@ def materials(project: Project, variant: Variant, world: World) -> PinnedMateria
         store=world.store,
         git=lambda: world.git,
         wheels=lambda: world.wheels,
+        make_sandbox=lambda: world.sandbox,
     )
 
 

@@ -75,9 +75,11 @@ class GenesisPolicy:
     """The patch set is of an era that lists nothing."""
     unknown_flag: Level = Level.ERROR
     odd_value: Level = Level.ERROR
+    no_effect: Level = Level.WARNING
     conflict: Level = Level.ERROR
     unmet_requirement: Level = Level.ERROR
     retired: Level = Level.WARNING
+    superseded: Level = Level.WARNING
     version_range: Level = Level.WARNING
 
     def level(self, rule: str) -> Level:
@@ -144,9 +146,11 @@ def _genesis_policy(node: Cursor) -> GenesisPolicy:
         no_list=level("no-list"),
         unknown_flag=level("unknown-flag"),
         odd_value=level("odd-value"),
+        no_effect=level("no-effect"),
         conflict=level("conflict"),
         unmet_requirement=level("unmet-requirement"),
         retired=level("retired"),
+        superseded=level("superseded"),
         version_range=level("version-range"),
     )
     node.done()

@@ -125,7 +125,7 @@ class GenesisStep:
 
 @value
 class ScriptFile:
-    """Where a patch script stands: a file of ``overlays/NAME/``, or of a source pin."""
+    """Where a patch script stands: among the ``scripts`` of an overlay, or in a source pin."""
 
     overlay: str | None = None
     source: str | None = None
@@ -242,6 +242,15 @@ class PatchRule:
 
 
 @value
+class Script:
+    """A patch script that stands in the overlay's directory. ``script`` steps run it; to apply the
+    overlay does nothing with it."""
+
+    file: str
+    data: bytes = field(repr=False)
+
+
+@value
 class Overlay:
     """``overlays/NAME/overlay.yaml`` with the bytes of the files it names."""
 
@@ -250,4 +259,10 @@ class Overlay:
     remove: tuple[RemoveRule, ...] = ()
     edits: tuple[EditRule, ...] = ()
     patch: PatchRule | None = None
+    scripts: tuple[Script, ...] = ()
     at: str = field(default="", compare=False)
+
+    @property
+    def changes(self) -> bool:
+        """Whether applying it does anything."""
+        return bool(self.files or self.remove or self.edits or self.patch)

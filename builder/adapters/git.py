@@ -21,7 +21,7 @@ from builder.errors import (
     OfflineError,
     ProjectError,
 )
-from builder.ports import GitFile
+from builder.ports import GitFile, GitSubtree
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,12 @@ class GitMirror:
         bare = self._ensure(repository, commit)
         with Objects(self._git, bare, at=repository) as objects:
             return tuple(objects.file(commit, path) for path in paths)
+
+    def subtree(self, repository: str, commit: str, path: str) -> GitSubtree:
+        """See :meth:`builder.ports.Git.subtree`."""
+        bare = self._ensure(repository, commit)
+        with Objects(self._git, bare, at=repository) as objects:
+            return objects.subtree(commit, path)
 
     def diff(self, repository: str, base: str, head: str) -> bytes:
         """See :meth:`builder.ports.Git.diff`. Binary files are named, without their content."""

@@ -57,7 +57,7 @@ def _pins(project: Project, file: str) -> object:
         case codec.WAIVERS:
             return project.waivers
         case _:
-            return codec.read_genesis(project.document(file))
+            return project.genesis
 
 
 def readable(project: Project) -> Lock:
@@ -67,6 +67,7 @@ def readable(project: Project) -> Lock:
         pulls=_or_none(lambda: project.pulls),
         sources=_or_none(lambda: project.sources),
         wheels=_or_none(lambda: project.wheels),
+        genesis=_or_none(lambda: project.genesis),
         models=_or_none(lambda: project.models),
         waivers=_or_none(lambda: project.waivers),
     )

@@ -4,10 +4,29 @@ from collections.abc import Iterator, Sequence
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError
-from builder.lock.model import ImagePin, Lock, ModelPin, Pin, PullPin, SourcePin, WheelPin
+from builder.lock.model import (
+    GenesisPin,
+    ImagePin,
+    Lock,
+    ModelPin,
+    Pin,
+    PullPin,
+    SourcePin,
+    WheelPin,
+)
 from builder.project import Project
 from builder.steps.request import Materials
-from builder.variant import OverlayStep, PinnedBase, PullStep, SourceStep, Variant, WheelsStep
+from builder.variant import (
+    GenesisStep,
+    OverlayStep,
+    PinnedBase,
+    PullStep,
+    ScriptFile,
+    ScriptStep,
+    SourceStep,
+    Variant,
+    WheelsStep,
+)
 
 
 def local_wheels(lock: Lock, materials: Materials) -> Iterator[Finding]:
@@ -35,6 +54,7 @@ def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterato
         *lock.pulls.values(),
         *lock.sources.values(),
         *lock.wheels.values(),
+        *lock.genesis.values(),
         *lock.models.values(),
     ]
     for pin in pins:
@@ -62,3 +82,7 @@ def _uses(variant: Variant, lock: Lock) -> Iterator[tuple[type, str]]:
                 yield SourcePin, name
             case WheelsStep(wheels=names):
                 yield from ((WheelPin, name) for name in names)
+            case GenesisStep(genesis=name):
+                yield GenesisPin, name
+            case ScriptStep(script=ScriptFile(overlay=overlay, source=source)):
+                yield (OverlayStep, overlay) if overlay else (SourcePin, source or "")

@@ -56,6 +56,7 @@ def _at_hand(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
         store=store,
         git=nowhere,
         wheels=lambda: Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=True),
+        make_sandbox=nowhere,
     )
 
 

@@ -13,6 +13,7 @@ from builder.oci import Platform
 from builder.pipeline import World
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
+from builder.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration
@@ -69,6 +70,7 @@ def open_world(
         make_git=adapters.git,
         make_wheels=adapters.wheels,
         make_engine=adapters.engine,
+        make_sandbox=adapters.sandbox,
         open_layout=adapters.layout,
         make_layout=FileStore,
     )
@@ -115,6 +117,11 @@ class _Adapters:
         from builder.adapters.engine import DockerEngine
 
         return DockerEngine(self.settings.environment.get("DOCKER_HOST"))
+
+    def sandbox(self) -> Sandbox:
+        from builder.adapters.sandbox import choose
+
+        return choose()
 
 
 def _git_mirrors(settings: Settings, project: Project) -> dict[str, str]:

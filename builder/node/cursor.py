@@ -79,8 +79,10 @@ class Cursor:
         return value if child is None else reader(child)
 
     def choice(self, *keys: str) -> str:
-        """Which one of ``keys`` is there."""
-        found = [key for key in keys if self._child(key) is not None]
+        """Which one of ``keys`` is there. The others are no keys of this mapping then."""
+        entries = self._mapping().entries
+        found = [key for key in keys if key in entries]
+        self._asked |= dict.fromkeys(found)
         if len(found) != 1:
             guesses = (nearest(key, keys) for key in self._unread())
             raise self.error(

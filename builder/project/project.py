@@ -7,27 +7,21 @@ from pathlib import Path
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.lock import codec
-from builder.lock.model import (
-    ImagePin,
-    Lock,
-    ModelPin,
-    PullPin,
-    Result,
-    SourcePin,
-    Waiver,
-    WheelPin,
-)
+from builder.lock.model import Lock, Result
 from builder.node import did_you_mean, is_name, nearest
+from builder.project.pins import Pins
 from builder.project_files import Files
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
 from builder.settings import FILE as SETTINGS_FILE
 from builder.settings import ProjectSettings, read_settings
 from builder.strict_yaml import SIZE_LIMIT
 from builder.variant import (
+    GenesisStep,
     Overlay,
     OverlayStep,
     PinnedBase,
     PullStep,
+    ScriptStep,
     SourceStep,
     Variant,
     WheelsStep,
@@ -37,7 +31,7 @@ OVERLAY_FILE_LIMIT = 64 << 20
 """The most bytes of one file of an overlay."""
 
 
-class Project:
+class Project(Pins):
     """A directory with ``variants/``, ``lockfiles/``, ``overlays/`` and ``builder.yaml``.
 
     What was read is kept: open the project anew to see what :meth:`update` wrote.
@@ -47,8 +41,8 @@ class Project:
     """
 
     def __init__(self, root: Path) -> None:
+        super().__init__(Files(root))
         self.root = root
-        self._files = Files(root)
         self._variants: dict[str, Variant] = {}
         self._overlays: dict[str, Overlay] = {}
         self._results: dict[str, tuple[Result, ...]] = {}
@@ -102,57 +96,23 @@ class Project:
 
     def lock_for(self, variant: Variant) -> Lock:
         """The lockfiles that a build of ``variant`` needs; no other one is read."""
+        kinds = {type(step) for step in variant.steps}
         pulls = {step.pull for step in variant.steps if isinstance(step, PullStep)}
         published = [self.pulls[pull] for pull in pulls if self.pulls[pull].published is not None]
-        sources = published or any(isinstance(step, SourceStep) for step in variant.steps)
+        scripts = [step.script for step in variant.steps if isinstance(step, ScriptStep)]
+        sources = published or SourceStep in kinds or any(script.source for script in scripts)
         for pull in published:
             codec.check_published(pull, self.sources)
         return Lock(
             images=self.images if isinstance(variant.base, PinnedBase) else {},
             pulls=self.pulls if pulls else {},
             sources=self.sources if sources else {},
-            wheels=self.wheels
-            if any(isinstance(step, WheelsStep) for step in variant.steps)
-            else {},
+            wheels=self.wheels if WheelsStep in kinds else {},
+            genesis=self.genesis if GenesisStep in kinds else {},
             models=self.models if variant.models else {},
+            waivers=self.waivers if GenesisStep in kinds else {},
             results={variant.name: results} if (results := self.results(variant.name)) else {},
         )
-
-    @cached_property
-    def images(self) -> Mapping[str, ImagePin]:
-        """The base images."""
-        data = self._read(codec.IMAGES)
-        return {} if data is None else codec.read_images(data)
-
-    @cached_property
-    def pulls(self) -> Mapping[str, PullPin]:
-        """The pull requests."""
-        data = self._read(codec.PULLS)
-        return {} if data is None else codec.read_pulls(data)
-
-    @cached_property
-    def sources(self) -> Mapping[str, SourcePin]:
-        """The files of other repositories."""
-        data = self._read(codec.SOURCES)
-        return {} if data is None else codec.read_sources(data)
-
-    @cached_property
-    def wheels(self) -> Mapping[str, WheelPin]:
-        """The wheels."""
-        data = self._read(codec.WHEELS)
-        return {} if data is None else codec.read_wheels(data)
-
-    @cached_property
-    def models(self) -> Mapping[str, ModelPin]:
-        """The models."""
-        data = self._read(codec.MODELS)
-        return {} if data is None else codec.read_models(data)
-
-    @cached_property
-    def waivers(self) -> Mapping[str, Waiver]:
-        """The exceptions to rules."""
-        data = self._read(codec.WAIVERS)
-        return {} if data is None else codec.read_waivers(data)
 
     def results(self, variant: str) -> tuple[Result, ...]:
         """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
@@ -196,8 +156,10 @@ class Project:
         )
 
     def overlays_of(self, variant: Variant) -> Mapping[str, Overlay]:
-        """The overlays that ``variant`` applies, by name."""
+        """The overlays that ``variant`` applies, or runs scripts of, by name."""
         names = {step.overlay for step in variant.steps if isinstance(step, OverlayStep)}
+        scripts = [step.script for step in variant.steps if isinstance(step, ScriptStep)]
+        names |= {script.overlay for script in scripts if script.overlay is not None}
         return {name: self.overlay(name) for name in sorted(names)}
 
     def update(self, file: str, change: Callable[[bytes | None], bytes]) -> bool:
@@ -272,9 +234,6 @@ class Project:
             for name in self._files.names(directory)
             if name.endswith(".yaml") and is_name(name.removesuffix(".yaml"))
         )
-
-    def _read(self, file: str) -> bytes | None:
-        return self._files.read(file, limit=SIZE_LIMIT)
 
     def _loader(self, directory: str) -> Callable[[str], bytes]:
         def load(path: str) -> bytes:

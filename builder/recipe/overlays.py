@@ -21,8 +21,17 @@ from builder.node import (
     text,
     version_1,
 )
-from builder.recipe.variants import replaces
-from builder.variant import Action, Edit, EditRule, FileRule, Overlay, PatchRule, RemoveRule
+from builder.recipe.steps import replaces
+from builder.variant import (
+    Action,
+    Edit,
+    EditRule,
+    FileRule,
+    Overlay,
+    PatchRule,
+    RemoveRule,
+    Script,
+)
 
 OVERLAY_FILE = "overlay.yaml"
 """The file of an overlay's directory that says what the others are for."""
@@ -63,11 +72,14 @@ def read_overlay(
         remove=root.default("remove", some_of(_remove), ()),
         edits=root.default("edits", some_of(_edits), ()),
         patch=root.optional("patch", reader.patch),
+        scripts=root.default("scripts", some_of(reader.script), ()),
         at=root.at,
     )
     root.done()
-    if not (overlay.files or overlay.remove or overlay.edits or overlay.patch):
-        raise root.error("an overlay that does nothing", hint="give files, remove, edits or patch")
+    if not (overlay.changes or overlay.scripts):
+        raise root.error(
+            "an overlay that does nothing", hint="give files, remove, edits, patch or scripts"
+        )
     _refuse_second_rules(overlay)
     reader.refuse_strays()
     return overlay
@@ -109,6 +121,10 @@ class _Reader:
         )
         node.done()
         return rule
+
+    def script(self, node: Cursor) -> Script:
+        path = self._path(node)
+        return Script(file=path, data=self._load(path))
 
     def refuse_strays(self) -> None:
         for path in sorted(self._present):

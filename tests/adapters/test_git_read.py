@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from builder.adapters.git import GitMirror
+from builder.adapters.git_objects import Objects
+from builder.adapters.git_process import GitProcess
 from builder.errors import EnvironmentFault, IntegrityError
+from builder.ports import GitFile
 from tests.adapters.git_world import Files, Upstream, git
 
 URL = "https://code.example/acme/patches"
@@ -220,3 +223,115 @@ def test_a_repository_of_the_sha256_format_is_read_too(tmp_path: Path) -> None:
     assert len(commit) == 64
     mirrored = GitMirror(tmp_path / "store", mirrors={URL: str(path)}, offline=True)
     assert mirrored.files(URL, commit, ("d/a",))[0].data == b"1"
+
+
+# --- whole directories ---------------------------------------------------------------------------
+
+
+def test_a_directory_comes_with_everything_below_it(
+    upstream: Upstream, mirrored: GitMirror, hostile_surroundings: None
+) -> None:
+    files: Files = {
+        "p/.gitattributes": b"*.py export-ignore text eol=crlf\n",
+        "p/a.py": b"1\n",
+        "p/run": ("100755", b"#!/bin/sh\n"),
+        "p/d/link": ("120000", b"../a.py"),
+        "p/d/na\u00efve name": b"\r\n",
+        "q": b"not of it",
+    }
+    commit = upstream.commit("refs/heads/main", files)
+    found = mirrored.subtree(URL, commit, "p")
+    assert found.tree == git(upstream.path, "rev-parse", f"{commit}:p")
+    assert [(file.path, file.mode, file.data) for file in found.files] == [
+        (".gitattributes", "100644", b"*.py export-ignore text eol=crlf\n"),
+        ("a.py", "100644", b"1\n"),
+        ("d/link", "120000", b"../a.py"),
+        ("d/na\u00efve name", "100644", b"\r\n"),
+        ("run", "100755", b"#!/bin/sh\n"),
+    ]
+    assert mirrored.subtree(URL, commit, "p/d").files == tuple(
+        GitFile(path=file.path.removeprefix("d/"), mode=file.mode, data=file.data)
+        for file in found.files
+        if file.path.startswith("d/")
+    )
+
+
+def test_more_files_come_than_a_pipe_holds_names_of(
+    upstream: Upstream, mirrored: GitMirror
+) -> None:
+    """64 KiB are 1,598 names of objects, and any one file is more than that again."""
+    files: Files = {f"p/{n:04}": b"%04d" % n * 20_000 if n == 7 else b"%d" % n for n in range(3000)}
+    commit = upstream.commit("refs/heads/main", files)
+    found = mirrored.subtree(URL, commit, "p")
+    assert {f"p/{file.path}": file.data for file in found.files} == files
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [
+        ("none", "'none': no such directory; the top directory has no 'none'"),
+        ("p/f", "'p/f': is no directory"),
+        ("p/f/x", "'p/f/x': no such directory; 'p/f' has no 'x'"),
+        ("", "'': no such directory; the top directory has no ''"),
+        ("..", "'..': no such directory; the top directory has no '..'"),
+        ("m", f"'m': 'a/sub': is a submodule at {'0123456789' * 4}, wanted a file"),
+        ("l", "'l': 'a/big': is a Git LFS pointer; the content is not in the repository"),
+    ],
+)
+def test_what_is_no_directory_of_files_is_refused_with_its_reason(
+    upstream: Upstream, mirrored: GitMirror, path: str, message: str
+) -> None:
+    files: Files = {"p/f": b"", "m/a/sub": ("160000", b"0123456789" * 4), "l/a/big": LFS}
+    commit = upstream.commit("refs/heads/main", files)
+    with pytest.raises(IntegrityError) as caught:
+        mirrored.subtree(URL, commit, path)
+    assert caught.value.message == f"{URL}: {commit}: {message}"
+
+
+def tree_of(repository: Path, *entries: str) -> str:
+    """Write a tree as it is told, by ``git mktree``, which looks at nothing."""
+    text = "".join(f"{entry}\n" for entry in entries)
+    return git(repository, "mktree", "--missing", data=text.encode())
+
+
+def committed(repository: Path, tree: str) -> str:
+    text = f"tree {tree}\nauthor A <a@e> 1 +0000\ncommitter A <a@e> 1 +0000\n\nx\n"
+    return git(repository, "hash-object", "-w", "-t", "commit", "--stdin", data=text.encode())
+
+
+def read_directory(upstream: Upstream, commit: str, tmp_path: Path) -> None:
+    """Without a fetch, which refuses most of what these tests make."""
+    with Objects(GitProcess(tmp_path / "home"), upstream.path, at="it") as objects:
+        objects.subtree(commit, "p")
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".git"])
+def test_no_name_leads_out_of_the_directory(upstream: Upstream, tmp_path: Path, name: str) -> None:
+    blob = git(upstream.path, "hash-object", "-w", "--stdin", data=b"x")
+    tree = tree_of(upstream.path, f"100644 blob {blob}\t{name}")
+    commit = committed(upstream.path, tree_of(upstream.path, f"040000 tree {tree}\tp"))
+    with pytest.raises(IntegrityError) as caught:
+        read_directory(upstream, commit, tmp_path)
+    assert caught.value.message == f"it: {commit}: 'p': not the name of a file: {name!r}"
+
+
+def test_a_tree_that_names_itself_a_million_times_is_refused_in_time(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    blob = git(upstream.path, "hash-object", "-w", "--stdin", data=b"x")
+    tree = tree_of(upstream.path, *(f"100644 blob {blob}\t{n}" for n in range(10)))
+    for _ in range(5):
+        tree = tree_of(upstream.path, *(f"040000 tree {tree}\t{n}" for n in range(10)))
+    commit = committed(upstream.path, tree_of(upstream.path, f"040000 tree {tree}\tp"))
+    with pytest.raises(IntegrityError) as caught:
+        read_directory(upstream, commit, tmp_path)
+    assert caught.value.message == f"it: {commit}: 'p': more than 20000 files"
+
+
+def test_a_small_commit_of_many_bytes_is_refused(upstream: Upstream, tmp_path: Path) -> None:
+    blob = git(upstream.path, "hash-object", "-w", "--stdin", data=bytes(32 << 20))
+    tree = tree_of(upstream.path, *(f"100644 blob {blob}\t{n}" for n in range(9)))
+    commit = committed(upstream.path, tree_of(upstream.path, f"040000 tree {tree}\tp"))
+    with pytest.raises(IntegrityError) as caught:
+        read_directory(upstream, commit, tmp_path)
+    assert caught.value.message == f"it: {commit}: 'p': more than {256 << 20} bytes"

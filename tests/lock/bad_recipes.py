@@ -8,6 +8,10 @@ _FILES = (
     f"files:\n  - path: vllm/marlin.py\n    file: marlin.py\n    replaces: {A}\n"
     '    mode: "0644"\n  - path: /opt/new.py\n    file: new/new.py\n    replaces: nothing\n'
 )
+_PLATFORM = (
+    "for example cuda-8.6: cuda takes the compute capability, rocm and xpu may have one, cpu has"
+    " none"
+)
 
 BAD_VARIANTS: tuple[Bad, ...] = (
     Bad(
@@ -45,7 +49,7 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         old="{pin: known-good}",
         new=f"{{pin: known-good, digest: {A}}}",
         message="variants/demo.yaml:3: base: unknown key 'digest'",
-        hint="the keys here are 'pin', 'layout'",
+        hint="the keys here are 'pin'",
     ),
     Bad(
         id="another Python",
@@ -61,7 +65,7 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         old="  - overlay: marlin-pad",
         new="  - overlays: marlin-pad",
         message="variants/demo.yaml:11: steps[1]: expected one of the keys 'pull', 'overlay',"
-        " 'source', 'wheels', got none of them",
+        " 'source', 'wheels', 'genesis', 'script', got none of them",
         hint="did you mean 'overlay'?",
     ),
     Bad(
@@ -78,7 +82,7 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         old="  - overlay: marlin-pad",
         new="  - overlay: marlin-pad\n    pull: vllm-40361",
         message="variants/demo.yaml:11: steps[1]: expected one of the keys 'pull', 'overlay',"
-        " 'source', 'wheels', got 'pull', 'overlay'",
+        " 'source', 'wheels', 'genesis', 'script', got 'pull', 'overlay'",
     ),
     Bad(
         id="a step that is a text",
@@ -93,7 +97,7 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         old="    name: padding",
         new="    name: padding\n    strip: 1",
         message="variants/demo.yaml:13: steps[1]: unknown key 'strip'",
-        hint="the keys here are 'pull', 'overlay', 'source', 'wheels', 'name', 'until'",
+        hint="the keys here are 'overlay', 'name', 'until'",
     ),
     Bad(
         id="two steps of one name",
@@ -186,11 +190,102 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         message="variants/demo.yaml:21: steps[3].wheels: 'xxhash' stands twice",
     ),
     Bad(
+        id="a platform that vLLM does not know",
+        kind="variant",
+        old="cuda-8.6",
+        new="tpu",
+        message="variants/demo.yaml:24: steps[4].platform: expected a platform that vLLM runs on,"
+        " got 'tpu'",
+        hint=_PLATFORM,
+    ),
+    Bad(
+        id="CUDA without the capability",
+        kind="variant",
+        old="cuda-8.6",
+        new="cuda",
+        message="variants/demo.yaml:24: steps[4].platform: expected a platform that vLLM runs on,"
+        " got 'cuda'",
+        hint=_PLATFORM,
+    ),
+    Bad(
+        id="a patch set without a platform",
+        kind="variant",
+        old="    platform: cuda-8.6\n",
+        new="",
+        message="variants/demo.yaml:22: steps[4]: missing key 'platform'",
+    ),
+    Bad(
+        id="a second patch set",
+        kind="variant",
+        old="  - wheels: [xxhash]\n",
+        new="  - wheels: [xxhash]\n  - {genesis: v7.51, platform: cpu}\n",
+        message="variants/demo.yaml:23: steps[5]: a second genesis step, the first is"
+        " variants/demo.yaml:22: steps[4]: patches look at what others wrote, so that two runs give"
+        " another tree than one",
+        hint="bake all patches in one step: the flags in image.env choose them",
+        codec_only=True,
+    ),
+    Bad(
+        id="a script of two places",
+        kind="variant",
+        old="{overlay: marlin-pad, path:",
+        new="{overlay: marlin-pad, source: club, path:",
+        message="variants/demo.yaml:26: steps[5].script: expected one of the keys 'overlay',"
+        " 'source', got 'overlay', 'source'",
+    ),
+    Bad(
+        id="a script without a file",
+        kind="variant",
+        old="{overlay: marlin-pad, path: tools/fix.py}",
+        new="{overlay: marlin-pad}",
+        message="variants/demo.yaml:26: steps[5].script: missing key 'path'",
+    ),
+    Bad(
+        id="a script in another language",
+        kind="variant",
+        old="interpreter: python",
+        new="interpreter: perl",
+        message="variants/demo.yaml:27: steps[5].interpreter: expected 'python' or 'sh', got the"
+        " text 'perl'",
+    ),
+    Bad(
+        id="a script that touches nothing",
+        kind="variant",
+        old="touches: [vllm/config.py, /opt/new]",
+        new="touches: []",
+        message="variants/demo.yaml:28: steps[5].touches: expected a list of one or more, got an"
+        " empty one",
+    ),
+    Bad(
+        id="a script that touches a file twice",
+        kind="variant",
+        old="touches: [vllm/config.py, /opt/new]",
+        new="touches: [/opt/new, /opt/new]",
+        message="variants/demo.yaml:28: steps[5].touches: '/opt/new' stands twice",
+    ),
+    Bad(
+        id="an environment of a script that removes",
+        kind="variant",
+        old="{LEVEL: 2}",
+        new="{LEVEL: null}",
+        message="variants/demo.yaml:30: steps[5].environment.LEVEL: expected a text, got nothing",
+        hint='write "" for an empty text, or leave the key out',
+    ),
+    Bad(
+        id="an environment of a script with a variable of ours",
+        kind="variant",
+        old="{LEVEL: 2}",
+        new="{BUILDER_PACKAGES: /}",
+        message="variants/demo.yaml:30: steps[5].environment.BUILDER_PACKAGES: 'BUILDER_PACKAGES':"
+        " what starts with 'BUILDER_' is set by builder",
+        codec_only=True,
+    ),
+    Bad(
         id="a variable without a value",
         kind="variant",
         old="{VLLM_USE: 1,",
         new="{VLLM_USE: ,",
-        message="variants/demo.yaml:23: image.env.VLLM_USE: expected a text or null, got nothing",
+        message="variants/demo.yaml:36: image.env.VLLM_USE: expected a text or null, got nothing",
         hint='write null to remove it, or "" for an empty text',
     ),
     Bad(
@@ -198,7 +293,7 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         kind="variant",
         old="{VLLM_USE: 1,",
         new="{VLLM USE: 1,",
-        message="variants/demo.yaml:23: image.env['VLLM USE']: 'VLLM USE' is not the name of an"
+        message="variants/demo.yaml:36: image.env['VLLM USE']: 'VLLM USE' is not the name of an"
         " environment variable",
     ),
     Bad(
@@ -206,14 +301,14 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         kind="variant",
         old="command: []",
         new="command: vllm serve",
-        message="variants/demo.yaml:26: image.command: expected a list, got the text 'vllm serve'",
+        message="variants/demo.yaml:39: image.command: expected a list, got the text 'vllm serve'",
     ),
     Bad(
         id="a working directory that is relative",
         kind="variant",
         old="workdir: /srv",
         new="workdir: srv",
-        message="variants/demo.yaml:27: image.workdir: expected a path that starts with '/', got"
+        message="variants/demo.yaml:40: image.workdir: expected a path that starts with '/', got"
         " 'srv'",
     ),
 )
@@ -314,6 +409,14 @@ BAD_OVERLAYS: tuple[Bad, ...] = (
         hint="leave '..' out",
     ),
     Bad(
+        id="an empty list of scripts",
+        kind="overlay",
+        old="scripts: [tools/fix.py]",
+        new="scripts: []",
+        message="overlays/demo/overlay.yaml:32: scripts: expected a list of one or more, got an"
+        " empty one",
+    ),
+    Bad(
         id="a file that nothing uses",
         kind="overlay",
         old="patch:\n  file: fix.diff\n  root: /\n  strip: 0\n  ignore: [tests/*]\n",
@@ -399,7 +502,7 @@ BAD_SETTINGS: tuple[Bad, ...] = (
         kind="settings",
         old="retired: error",
         new="retired: warn",
-        message="builder.yaml:23: policy.genesis.retired: expected 'error' or 'warning' or 'off',"
+        message="builder.yaml:24: policy.genesis.retired: expected 'error' or 'warning' or 'off',"
         " got the text 'warn'",
     ),
     Bad(

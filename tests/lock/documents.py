@@ -210,6 +210,19 @@ steps:
         mode: "0755"
       - {{from: "templates/a b.jinja", to: vllm/a.jinja, replaces: {A}}}
   - wheels: [xxhash]
+  - genesis: v7.72.2
+    name: patches
+    platform: cuda-8.6
+    speculative: mtp
+  - script: {{overlay: marlin-pad, path: tools/fix.py}}
+    interpreter: python
+    touches: [vllm/config.py, /opt/new]
+    arguments: [--all, ""]
+    environment: {{LEVEL: 2}}
+  - script: {{source: club, path: patches/marlin.diff}}
+    name: shell
+    interpreter: sh
+    touches: [vllm/a.py]
 image:
   env: {{VLLM_USE: 1, OLD: null, EMPTY: "", NO: no}}
   labels: {{org.example.name: demo, gone: ~}}
@@ -251,6 +264,7 @@ patch:
   root: /
   strip: 0
   ignore: [tests/*]
+scripts: [tools/fix.py]
 """,
     "settings": """\
 version: 1
@@ -273,9 +287,11 @@ policy:
     no-list: error
     unknown-flag: warning
     odd-value: off
+    no-effect: error
     conflict: off
     unmet-requirement: warning
     retired: error
+    superseded: off
     version-range: off
 """,
 }
@@ -286,6 +302,7 @@ OVERLAY_FILES: Mapping[str, bytes] = {
     "marlin.py": b"new marlin",
     "new/new.py": b"new",
     "fix.diff": b"diff",
+    "tools/fix.py": b"fix",
 }
 
 FILES: Mapping[str, str] = {

@@ -118,10 +118,10 @@ def test_a_build_reads_every_file_once(root: Path, reads: list[str]) -> None:
         pulls=project.pulls,
         sources=project.sources,
         wheels=project.wheels,
+        genesis=project.genesis,
         models=project.models,
         results={"demo": project.results("demo")},
     )
-    assert "lockfiles/genesis.yaml" not in reads
 
 
 def test_a_published_diff_brings_its_source_along(root: Path, reads: list[str]) -> None:
@@ -130,6 +130,28 @@ def test_a_published_diff_brings_its_source_along(root: Path, reads: list[str]) 
     project = Project(root)
     assert list(project.lock_for(project.variant("x")).sources) == ["club"]
     assert "lockfiles/vllm.yaml" not in reads
+
+
+def test_a_script_of_a_source_brings_its_pin_along(root: Path, reads: list[str]) -> None:
+    script = "{source: club, path: patches/marlin.diff}"
+    step = f"{{script: {script}, interpreter: sh, touches: [a]}}"
+    write(root, {"variants/x.yaml": f"version: 1\nbase: scratch\nsteps: [{step}]\n"})
+    project = Project(root)
+    variant = project.variant("x")
+    assert list(project.lock_for(variant).sources) == ["club"]
+    assert project.overlays_of(variant) == {}
+    assert "lockfiles/genesis.yaml" not in reads
+
+
+def test_a_script_of_an_overlay_brings_the_overlay_along(root: Path, reads: list[str]) -> None:
+    script = "{overlay: marlin-pad, path: tools/fix.py}"
+    step = f"{{script: {script}, interpreter: sh, touches: [a]}}"
+    write(root, {"variants/x.yaml": f"version: 1\nbase: scratch\nsteps: [{step}]\n"})
+    project = Project(root)
+    variant = project.variant("x")
+    assert list(project.overlays_of(variant)) == ["marlin-pad"]
+    assert project.lock_for(variant) == Lock()
+    assert "lockfiles/sources.yaml" not in reads
 
 
 def test_reading_a_variant_with_its_locks_takes_a_hundredth_of_a_second(root: Path) -> None:

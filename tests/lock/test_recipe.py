@@ -7,7 +7,7 @@ import pytest
 
 from builder.errors import ProjectError
 from builder.lock import codec
-from builder.lock.model import ImagePin, Lock, ModelPin, PullPin, SourcePin, WheelPin
+from builder.lock.model import GenesisPin, ImagePin, Lock, ModelPin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.recipe import read_overlay, read_variant
 from builder.settings import (
@@ -23,6 +23,7 @@ from builder.variant import (
     Edit,
     EditRule,
     FileRule,
+    GenesisStep,
     ImageSettings,
     LayoutBase,
     Overlay,
@@ -34,6 +35,9 @@ from builder.variant import (
     Python,
     RemoveRule,
     ScratchBase,
+    Script,
+    ScriptFile,
+    ScriptStep,
     SourceStep,
     Variant,
     WheelsStep,
@@ -74,6 +78,21 @@ def test_a_variant_is_read_with_all_that_it_can_say() -> None:
                 until_upstream=True,
             ),
             WheelsStep(name="wheels", wheels=("xxhash",)),
+            GenesisStep(name="patches", genesis="v7.72.2", platform="cuda-8.6", speculative="mtp"),
+            ScriptStep(
+                name="marlin-pad",
+                script=ScriptFile(overlay="marlin-pad", path="tools/fix.py"),
+                interpreter="python",
+                touches=("vllm/config.py", "/opt/new"),
+                arguments=("--all", ""),
+                environment=(("LEVEL", "2"),),
+            ),
+            ScriptStep(
+                name="shell",
+                script=ScriptFile(source="club", path="patches/marlin.diff"),
+                interpreter="sh",
+                touches=("vllm/a.py",),
+            ),
         ),
         image=ImageSettings(
             env=(("VLLM_USE", "1"), ("OLD", None), ("EMPTY", ""), ("NO", "no")),
@@ -107,6 +126,9 @@ def test_every_step_knows_its_place() -> None:
         "variants/demo.yaml:11: steps[1]",
         "variants/demo.yaml:13: steps[2]",
         "variants/demo.yaml:21: steps[3]",
+        "variants/demo.yaml:22: steps[4]",
+        "variants/demo.yaml:26: steps[5]",
+        "variants/demo.yaml:31: steps[6]",
     ]
 
 
@@ -141,6 +163,7 @@ def test_an_overlay_is_read_with_the_bytes_of_its_files() -> None:
             ),
         ),
         patch=PatchRule(file="fix.diff", data=b"diff", root="/", strip=0, ignore=("tests/*",)),
+        scripts=(Script(file="tools/fix.py", data=b"fix"),),
     )
 
 
@@ -150,7 +173,7 @@ def test_an_overlay_must_do_something() -> None:
             b"version: 1\n", name="x", directory="overlays/x", present=(), load=lambda _: b""
         )
     assert caught.value.message == "overlays/x/overlay.yaml:1: an overlay that does nothing"
-    assert caught.value.hint == "give files, remove, edits or patch"
+    assert caught.value.hint == "give files, remove, edits, patch or scripts"
 
 
 def test_no_file_is_loaded_that_the_overlay_does_not_name() -> None:
@@ -167,7 +190,7 @@ def test_no_file_is_loaded_that_the_overlay_does_not_name() -> None:
         present=OVERLAY_FILES,
         load=load,
     )
-    assert loaded == ["marlin.py", "new/new.py", "fix.diff"]
+    assert loaded == ["marlin.py", "new/new.py", "fix.diff", "tools/fix.py"]
 
 
 def test_settings_are_read_with_all_that_they_can_say() -> None:
@@ -193,9 +216,11 @@ def test_settings_are_read_with_all_that_they_can_say() -> None:
             no_list=Level.ERROR,
             unknown_flag=Level.WARNING,
             odd_value=Level.OFF,
+            no_effect=Level.ERROR,
             conflict=Level.OFF,
             unmet_requirement=Level.WARNING,
             retired=Level.ERROR,
+            superseded=Level.OFF,
             version_range=Level.OFF,
         ),
     )
@@ -212,7 +237,7 @@ def test_a_policy_that_says_nothing_is_the_usual_one(text: str) -> None:
 
 def test_the_usual_policy_stops_what_gives_another_image_than_was_meant() -> None:
     levels = {rule.name: getattr(GenesisPolicy(), rule.name) for rule in fields(GenesisPolicy)}
-    told = {"no_list", "retired", "version_range"}
+    told = {"no_list", "no_effect", "retired", "superseded", "version_range"}
     assert levels == {rule: "warning" if rule in told else "error" for rule in levels}
 
 
@@ -252,6 +277,11 @@ class Pins:
     def wheels(self) -> Mapping[str, WheelPin]:
         self.asked.append("wheels")
         return self.lock.wheels
+
+    @property
+    def genesis(self) -> Mapping[str, GenesisPin]:
+        self.asked.append("genesis")
+        return self.lock.genesis
 
     @property
     def models(self) -> Mapping[str, ModelPin]:
@@ -329,9 +359,31 @@ def test_a_variant_asks_only_for_the_kinds_that_it_names(pins: Pins) -> None:
             id="a wheel with a slip",
         ),
         pytest.param(
+            "genesis: v7.72.2",
+            "genesis: v7.72",
+            "variants/demo.yaml:22: steps[4].genesis: no genesis 'v7.72' in lockfiles/genesis.yaml",
+            "did you mean 'v7.72.2'?",
+            id="a patch set with a slip",
+        ),
+        pytest.param(
+            "script: {source: club, path: patches/marlin.diff}",
+            "script: {source: club, path: patches/marlin.sh}",
+            "variants/demo.yaml:31: steps[6].script.path: source 'club' pins no file"
+            " 'patches/marlin.sh'",
+            "did you mean 'patches/marlin.diff'?",
+            id="a script that the source does not pin",
+        ),
+        pytest.param(
+            "script: {overlay: marlin-pad,",
+            "script: {overlay: marlin-path,",
+            "variants/demo.yaml:26: steps[5].script.overlay: no overlay 'marlin-path' in overlays",
+            "did you mean 'marlin-pad'?",
+            id="a script of an overlay with a slip",
+        ),
+        pytest.param(
             "models: [qwen3.6-27b]",
             "models: [qwen]",
-            "variants/demo.yaml:29: models[0]: no model 'qwen' in lockfiles/models.yaml",
+            "variants/demo.yaml:42: models[0]: no model 'qwen' in lockfiles/models.yaml",
             "write the pin into lockfiles/models.yaml",
             id="a model that is not pinned",
         ),
