@@ -7,9 +7,7 @@ from builder.ports import Store
 from builder.steps.request import Materials
 
 
-def facts_of(
-    pin: GenesisPin, materials: Materials, *, store: Store, keep: bool = True
-) -> Facts:
+def facts_of(pin: GenesisPin, materials: Materials, *, store: Store, keep: bool = True) -> Facts:
     """The facts of a commit, from the store or from its payload. Without ``keep`` nothing is
     written.
 

@@ -180,9 +180,9 @@ def judge_environment(
     """What the patch set has against an environment. Without a version nothing is said of the
     versions that patches are for."""
     return tuple(
-        Objection(rule=item.rule, level=level, message=item.message, hint=item.hint)
+        Objection(rule=str(item.rule), level=level, message=item.message, hint=item.hint)
         for item in lint(environment, facts, version=version)
-        if (level := policy.level(item.rule)) is not Level.OFF
+        if (level := policy.level(str(item.rule))) is not Level.OFF
     )
 
 
@@ -199,14 +199,13 @@ def enforce(ruling: Ruling) -> None:
         return
     if errors[0].about_base or len(errors) == 1:
         raise errors[0].error(ruling.at)
-    lines = [
-        f"{ruling.at}: Genesis {ruling.commit.short} has {len(errors)} objections to the"
-        " environment"
-    ]
-    for item in errors:
-        lines.append(f"  {item.rule}: {item.message}" + (f"; {item.hint}" if item.hint else ""))
+    head = f"Genesis {ruling.commit.short} has {len(errors)} objections to the environment"
+    lines = (
+        f"  {item.rule}: {item.message}" + (f"; {item.hint}" if item.hint else "")
+        for item in errors
+    )
     raise ProjectError(
-        "\n".join(lines),
+        "\n".join((f"{ruling.at}: {head}", *lines)),
         hint="mend image.env; what is an error stands under policy.genesis in builder.yaml",
     )
 
