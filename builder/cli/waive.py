@@ -49,15 +49,11 @@ def command(
             raise UsageError("--list takes no other argument", hint=_HELP)
         _show(settings, site.project.waivers, site.today)
         return
-    last = _last_day(_given(until, "option '--until'"), site.today)
+    name = _given(variant, "argument 'VARIANT'")
     why = _said(_given(reason, "option '--reason'"), "--reason")
-    new = _waiver(
-        site,
-        site.project.variant(_given(variant, "argument 'VARIANT'")),
-        reason=why,
-        until=last,
-        author=_author(site, author),
-    )
+    last = _last_day(_given(until, "option '--until'"), site.today)
+    who = _author(site, author)
+    new = _waiver(site, site.project.variant(name), reason=why, until=last, author=who)
     written = _record(site, new)
     show.result(
         settings,
