@@ -21,6 +21,9 @@ ANSWER = "answer"
 DIFF = "diff"
 """``BASE-HEAD`` (two git object ids) to the diff between them, deflated."""
 
+FACTS = "facts"
+"""The tree of a patch set's payload (a git object id) to what the patch set says of itself."""
+
 TREE = "tree"
 """The id of a git tree to its files, packed and deflated."""
 

@@ -22,7 +22,7 @@ from builder.strict_yaml import MappingNode, ScalarNode, YamlNode
 
 _FILES = {"builder.yaml": "settings"} | {
     f"lockfiles/{kind}.yaml": kind
-    for kind in ("vllm", "pulls", "sources", "wheels", "genesis", "models")
+    for kind in ("vllm", "pulls", "sources", "wheels", "genesis", "models", "waivers")
 }
 _PATTERNS = (
     (re.compile(r"lockfiles/images/[^/]+\.yaml"), "results"),

@@ -1,7 +1,10 @@
-"""``builder.yaml``: what a project says about places and machines. It never changes what is built.
+"""``builder.yaml``: what a project says about places and machines, and what it lets pass. It never
+changes what is built.
 
 Everything in it is optional, and so is the file.
 """
+
+from enum import StrEnum
 
 from builder.errors import ProjectError, UsageError
 from builder.node import (
@@ -14,6 +17,7 @@ from builder.node import (
     text,
     unique,
     version_1,
+    word,
 )
 from builder.oci import Platform
 from builder.reference import Reference
@@ -47,6 +51,43 @@ class RegistrySettings:
     """Whether mirrors may also say what a tag names: they may be behind."""
 
 
+class Level(StrEnum):
+    """What becomes of a complaint: it stops a build, is told, or is not made."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    OFF = "off"
+
+
+@value
+class GenesisPolicy:
+    """``policy.genesis``: the level of each rule about a patch set. A field is the rule of that
+    word, with dashes.
+
+    That the patch set lists the base (``allowlist``) can be a warning, and never off: exceptions
+    are made one by one, with an end (``lockfiles/waivers.yaml``).
+    """
+
+    allowlist: Level = Level.ERROR
+    pending: Level = Level.ERROR
+    """The base is listed, but only among those that are to be promoted."""
+    no_list: Level = Level.WARNING
+    """The patch set is of an era that lists nothing."""
+    unknown_flag: Level = Level.ERROR
+    odd_value: Level = Level.ERROR
+    no_effect: Level = Level.WARNING
+    conflict: Level = Level.ERROR
+    unmet_requirement: Level = Level.ERROR
+    retired: Level = Level.WARNING
+    superseded: Level = Level.WARNING
+    version_range: Level = Level.WARNING
+
+    def level(self, rule: str) -> Level:
+        """The level of the rule of this word: ``unknown-flag``."""
+        level: Level = getattr(self, rule.replace("-", "_"))
+        return level
+
+
 @value
 class ProjectSettings:
     """All of ``builder.yaml``."""
@@ -56,6 +97,7 @@ class ProjectSettings:
     registries: tuple[RegistrySettings, ...] = ()
     store: str | None = None
     """Where the store is; a relative path is one in the project."""
+    genesis: GenesisPolicy = GenesisPolicy()
     at: str = field(default="", compare=False)
 
 
@@ -72,6 +114,7 @@ def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
         git_mirrors=root.default("mirrors", _mirrors, ()),
         registries=root.default("registries", each(_host, _registry), ()),
         store=root.optional("store", text),
+        genesis=root.default("policy", _policy, GenesisPolicy()),
         at=root.at,
     )
     root.done()
@@ -82,6 +125,36 @@ def _mirrors(node: Cursor) -> tuple[GitMirror, ...]:
     pairs = node.optional("git", mapping_of(text, text))
     node.done()
     return tuple(GitMirror(prefix=prefix, target=target) for prefix, target in pairs or ())
+
+
+def _policy(node: Cursor) -> GenesisPolicy:
+    policy = node.default("genesis", _genesis_policy, GenesisPolicy())
+    node.done()
+    return policy
+
+
+def _genesis_policy(node: Cursor) -> GenesisPolicy:
+    usual = GenesisPolicy()
+
+    def level(rule: str, *levels: Level) -> Level:
+        read = word(*map(str, levels or Level))
+        return node.default(rule, lambda child: Level(read(child)), usual.level(rule))
+
+    policy = GenesisPolicy(
+        allowlist=level("allowlist", Level.ERROR, Level.WARNING),
+        pending=level("pending"),
+        no_list=level("no-list"),
+        unknown_flag=level("unknown-flag"),
+        odd_value=level("odd-value"),
+        no_effect=level("no-effect"),
+        conflict=level("conflict"),
+        unmet_requirement=level("unmet-requirement"),
+        retired=level("retired"),
+        superseded=level("superseded"),
+        version_range=level("version-range"),
+    )
+    node.done()
+    return policy
 
 
 def _registry(host: str, node: Cursor) -> RegistrySettings:

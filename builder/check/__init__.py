@@ -4,13 +4,16 @@ Every file is looked at by itself, so that a broken one hides nothing of the oth
 """
 
 from collections.abc import Callable, Iterable
+from datetime import date
 
 from builder.check.files import documents, orphans, readable, strays
 from builder.check.finding import Finding, Severity
+from builder.check.genesis import needless_waivers, patch_set, waivers
 from builder.check.pins import local_wheels, models, unused
 from builder.check.recipe import recipe
 from builder.errors import BuilderError
-from builder.lock.model import Lock
+from builder.genesis.facts import Facts
+from builder.lock.model import GenesisPin, Lock
 from builder.oci import Platform
 from builder.project import Project
 from builder.steps.request import Materials
@@ -24,6 +27,8 @@ def check(
     *,
     platform: Platform,
     materials: Callable[[Lock], Materials],
+    facts: Callable[[GenesisPin, Materials], Facts],
+    today: date,
 ) -> tuple[Finding, ...]:
     """Look at the whole project, and at these variants closely; at all of them for no names.
     Errors come first.
@@ -31,6 +36,8 @@ def check(
     Args:
         materials: Gives, over the pins that can be read, their bytes as far as they are at hand.
             Those that are not raise OfflineError, and nothing is said of them.
+        facts: What a patch set says of itself, in the same way.
+        today: In UTC.
 
     Raises:
         ProjectError: There is no variant of one of these names.
@@ -48,9 +55,14 @@ def check(
                 raise
             continue  # said by documents
         findings += recipe(project, variants[-1], lock, platform=platform, materials=at_hand)
+        findings += patch_set(
+            project, variants[-1], lock, facts=lambda pin: facts(pin, at_hand), today=today
+        )
     findings += local_wheels(lock, at_hand)
     findings += models(lock)
+    findings += waivers(lock, today)
     if not wanted:
+        findings += needless_waivers(lock)
         findings += orphans(project)
         if len(variants) == len(project.recipes):  # one that cannot be read may use anything
             findings += unused(project, lock, variants)

@@ -54,6 +54,8 @@ def _pins(project: Project, file: str) -> object:
             return project.wheels
         case codec.MODELS:
             return project.models
+        case codec.WAIVERS:
+            return project.waivers
         case _:
             return project.genesis
 
@@ -67,6 +69,7 @@ def readable(project: Project) -> Lock:
         wheels=_or_none(lambda: project.wheels),
         genesis=_or_none(lambda: project.genesis),
         models=_or_none(lambda: project.models),
+        waivers=_or_none(lambda: project.waivers),
     )
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "push": "Publish a built variant to a registry.",
     "load": "Load a built variant into the local Docker Engine.",
     "check": "Say everything that can be said without building.",
+    "waive": "Let a variant build on a base that its patch set does not list.",
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",

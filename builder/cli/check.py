@@ -13,6 +13,7 @@ from builder.cli.world import DEFAULT_PLATFORM, open_store
 from builder.errors import OfflineError, ProjectError
 from builder.lock.model import Lock
 from builder.materials import PinnedMaterials
+from builder.patch_facts import facts_of
 from builder.project import Project
 
 
@@ -36,6 +37,8 @@ def command(context: click.Context, site: Site, variants: tuple[str, ...]) -> No
         variants,
         platform=platform,
         materials=lambda lock: _at_hand(site.project, lock, store),
+        facts=lambda pin, materials: facts_of(pin, materials, store=store, keep=False),
+        today=site.today,
     )
     show.result(site.settings, _document(findings), _text(findings))
     context.exit(max((item.exit_status for item in findings), default=0))

@@ -10,6 +10,7 @@ A command is a function of a :class:`Site` and its own parameters::
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, date, datetime
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,11 @@ class Site:
     @cached_property
     def store(self) -> FileStore:
         return open_store(self.settings, self.project)
+
+    @cached_property
+    def today(self) -> date:
+        """The day in UTC, by the clock of this machine: what waivers end by."""
+        return datetime.now(UTC).date()
 
     @contextmanager
     def at_work(self, *variants: str) -> Iterator[World]:

@@ -10,6 +10,7 @@ the project's directory. Every other one takes the long way.
 """
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
 
     The note has a line for each question to the project's files (question, digest of the answer or
     ``-``, file), for each image (``image``, digest, name in the store) and for each blob (``blob``,
-    digest, size); an empty line; and the output.
+    digest, size), and for what ends with a day (``until``, that day, ``-``); an empty line; and the
+    output.
     """
     variants = [item for item in arguments if item != "--json"]
     if not variants or any(item.startswith("-") for item in variants):
@@ -62,6 +64,9 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
                     return None
             elif word == "image":
                 if _entry(about, digest) not in named:
+                    return None
+            elif word == "until":
+                if digest < time.strftime("%Y-%m-%d", time.gmtime()):
                     return None
             else:
                 answer = files.ask(word, about)
@@ -83,9 +88,12 @@ def note(
     images: Iterable[tuple[str, Digest]],
     blobs: Iterable[tuple[Digest, int]],
     output: str,
+    until: str | None = None,
 ) -> bytes | None:
-    """The note for :func:`recall`; ``None`` where a name does not fit on its line."""
+    """The note for :func:`recall`; ``None`` where a name does not fit on its line. ``until`` is the
+    last day (UTC) on which the answer holds: a waiver ends, and no file says so."""
     lines = [f"image {digest.hex} {name}" for name, digest in images]
+    lines += [] if until is None else [f"until {until} -"]
     lines += [f"blob {digest.hex} {size}" for digest, size in sorted(set(blobs))]
     for (question, about), answer in sorted(asked.items()):
         lines.append(f"{question} {'-' if answer is None else answer.hex} {about}")

@@ -2,14 +2,14 @@
 
 ``read_*`` and ``write_*`` are inverse: what is written reads back as the same value, and a file
 that we wrote is written the same again. The entries of one kind are one module: ``codec_images``,
-``codec_git``, ``codec_content``.
+``codec_git``, ``codec_content``, ``codec_waivers``.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from builder.errors import ProjectError
-from builder.lock import codec_content, codec_git, codec_images
+from builder.lock import codec_content, codec_git, codec_images, codec_waivers
 from builder.lock.model import (
     GenesisPin,
     ImagePin,
@@ -18,6 +18,7 @@ from builder.lock.model import (
     PullPin,
     Result,
     SourcePin,
+    Waiver,
     WheelPin,
 )
 from builder.node import Cursor, did_you_mean, each, name, nearest, version_1
@@ -29,7 +30,8 @@ SOURCES = "lockfiles/sources.yaml"
 WHEELS = "lockfiles/wheels.yaml"
 GENESIS = "lockfiles/genesis.yaml"
 MODELS = "lockfiles/models.yaml"
-FILES = (IMAGES, PULLS, SOURCES, WHEELS, GENESIS, MODELS)
+WAIVERS = "lockfiles/waivers.yaml"
+FILES = (IMAGES, PULLS, SOURCES, WHEELS, GENESIS, MODELS, WAIVERS)
 """The lockfiles of a project, but for those of results, by their names in it."""
 _RESULTS = "lockfiles/images/"
 
@@ -66,6 +68,7 @@ def read_lock(files: Mapping[str, bytes]) -> Lock:
         wheels=read_wheels(files[WHEELS]) if WHEELS in files else {},
         genesis=read_genesis(files[GENESIS]) if GENESIS in files else {},
         models=read_models(files[MODELS]) if MODELS in files else {},
+        waivers=read_waivers(files[WAIVERS]) if WAIVERS in files else {},
         results=dict(results),
     )
     for pull in lock.pulls.values():
@@ -126,6 +129,11 @@ def read_models(data: bytes, *, file: str = MODELS) -> Mapping[str, ModelPin]:
     return _read(data, file, "models", codec_content.model_pin)
 
 
+def read_waivers(data: bytes, *, file: str = WAIVERS) -> Mapping[str, Waiver]:
+    """The exceptions in ``data``, by name."""
+    return _read(data, file, "waivers", codec_waivers.waiver)
+
+
 def results_file(variant: str) -> str:
     """The lockfile of what ``variant`` bakes to."""
     return f"{_RESULTS}{variant}.yaml"
@@ -181,6 +189,12 @@ def write_models(pins: Mapping[str, ModelPin], *, file: str = MODELS) -> bytes:
     """The text of ``lockfiles/models.yaml``."""
     data = _write(pins, file, "models", codec_content.model_record)
     return _same(data, pins, read_models(data, file=file), file)
+
+
+def write_waivers(waivers: Mapping[str, Waiver], *, file: str = WAIVERS) -> bytes:
+    """The text of ``lockfiles/waivers.yaml``."""
+    data = _write(waivers, file, "waivers", codec_waivers.waiver_record)
+    return _same(data, waivers, read_waivers(data, file=file), file)
 
 
 def write_results(variant: str, results: tuple[Result, ...]) -> bytes:

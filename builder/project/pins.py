@@ -5,7 +5,15 @@ from functools import cached_property
 from typing import TypeVar
 
 from builder.lock import codec
-from builder.lock.model import GenesisPin, ImagePin, ModelPin, PullPin, SourcePin, WheelPin
+from builder.lock.model import (
+    GenesisPin,
+    ImagePin,
+    ModelPin,
+    PullPin,
+    SourcePin,
+    Waiver,
+    WheelPin,
+)
 from builder.project_files import Files
 from builder.strict_yaml import SIZE_LIMIT
 
@@ -51,6 +59,11 @@ class Pins:
     def models(self) -> Mapping[str, ModelPin]:
         """The models."""
         return self._pins(codec.MODELS, codec.read_models)
+
+    @cached_property
+    def waivers(self) -> Mapping[str, Waiver]:
+        """The exceptions that people made."""
+        return self._pins(codec.WAIVERS, codec.read_waivers)
 
     def _pins(self, file: str, read: Callable[[bytes], Mapping[str, PinT]]) -> Mapping[str, PinT]:
         data = self._read(file)

@@ -110,6 +110,7 @@ class Project(Pins):
             wheels=self.wheels if WheelsStep in kinds else {},
             genesis=self.genesis if GenesisStep in kinds else {},
             models=self.models if variant.models else {},
+            waivers=self.waivers if GenesisStep in kinds else {},
             results={variant.name: results} if (results := self.results(variant.name)) else {},
         )
 

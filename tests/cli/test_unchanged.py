@@ -13,7 +13,7 @@ import pytest
 
 from builder import notes
 from builder.adapters.store import FileStore
-from builder.cli.unchanged import recall
+from builder.cli.unchanged import note, recall
 from builder.oci import OCI_INDEX, Descriptor
 from tests.cli.conftest import DEMO, Builder
 
@@ -130,6 +130,20 @@ def test_whatever_changes_it_is_not_answered_from_memory(
     assert remembered(environment) is not None
     change(project, FileStore(store))
     assert remembered(environment) is None
+
+
+@pytest.mark.parametrize(("until", "holds"), [("2000-01-01", False), ("9999-12-31", True)])
+def test_an_answer_with_a_last_day_is_none_after_it(
+    built: Builder, environment: dict[str, str], store: Path, until: str, holds: bool
+) -> None:
+    kept = FileStore(store)
+    (key,) = kept.notes(notes.ANSWER)
+    answer = kept.note(notes.ANSWER, key)
+    line = note({}, images=(), blobs=(), output="", until=until)
+    assert answer is not None
+    assert line == f"until {until} -\n\n".encode()
+    kept.take_note(notes.ANSWER, key, line[:-1] + answer)
+    assert (remembered(environment) is not None) is holds
 
 
 @pytest.mark.parametrize(

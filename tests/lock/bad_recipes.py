@@ -489,6 +489,38 @@ BAD_SETTINGS: tuple[Bad, ...] = (
         message="builder.yaml:2: platform: expected os/architecture, got 'arm64'",
         hint="for example linux/amd64",
     ),
+    Bad(
+        id="an allowlist that is switched off",
+        kind="settings",
+        old="allowlist: warning",
+        new="allowlist: off",
+        message="builder.yaml:16: policy.genesis.allowlist: expected 'error' or 'warning', got the"
+        " text 'off'",
+    ),
+    Bad(
+        id="a level that is none",
+        kind="settings",
+        old="retired: error",
+        new="retired: warn",
+        message="builder.yaml:24: policy.genesis.retired: expected 'error' or 'warning' or 'off',"
+        " got the text 'warn'",
+    ),
+    Bad(
+        id="a rule of another name",
+        kind="settings",
+        old="    odd-value: off",
+        new="    odd-values: off",
+        message="builder.yaml:20: policy.genesis: unknown key 'odd-values'",
+        hint="did you mean 'odd-value'?",
+    ),
+    Bad(
+        id="a policy for what there is none",
+        kind="settings",
+        old="policy:\n  genesis:",
+        new="policy:\n  genisis:",
+        message="builder.yaml:15: policy: unknown key 'genisis'",
+        hint="did you mean 'genesis'?",
+    ),
 )
 
 BAD_RECIPES = BAD_VARIANTS + BAD_OVERLAYS + BAD_SETTINGS

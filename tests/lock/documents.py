@@ -154,6 +154,24 @@ models:
       - mtp.fc.qweight
     locked: "2026-05-11T00:00:00Z"
 """,
+    "waivers": f"""\
+version: 1
+waivers:
+  on-a-commit:
+    rule: genesis-allowlist
+    genesis: "{DIGITS}"
+    vllm: "{COMMIT}"
+    reason: "tried on two cards, see the notes of 2026-05-11"
+    author: "Ada Lovelace <ada@example.org>"
+    until: "2028-02-29"
+  on-a-version:
+    rule: genesis-allowlist
+    genesis: "{COMMIT}"
+    vllm: "0.20.2"
+    reason: "no commit is known of a release"
+    author: Ada
+    until: "2026-12-31"
+""",
     "results": f"""\
 version: 1
 variant: demo
@@ -262,6 +280,19 @@ registries:
     ca: certificates/ca.pem
     tags: true
 store: .store
+policy:
+  genesis:
+    allowlist: warning
+    pending: off
+    no-list: error
+    unknown-flag: warning
+    odd-value: off
+    no-effect: error
+    conflict: off
+    unmet-requirement: warning
+    retired: error
+    superseded: off
+    version-range: off
 """,
 }
 
@@ -281,6 +312,7 @@ FILES: Mapping[str, str] = {
     "wheels": codec.WHEELS,
     "genesis": codec.GENESIS,
     "models": codec.MODELS,
+    "waivers": codec.WAIVERS,
     "results": "lockfiles/images/demo.yaml",
     "variant": "variants/demo.yaml",
     "overlay": "overlays/demo/overlay.yaml",
@@ -305,6 +337,7 @@ READERS: Mapping[str, Callable[[bytes], object]] = {
     "wheels": codec.read_wheels,
     "genesis": codec.read_genesis,
     "models": codec.read_models,
+    "waivers": codec.read_waivers,
     "results": lambda data: codec.read_results(data, file=FILES["results"]),
     "variant": lambda data: read_variant(data, name="demo", file=FILES["variant"]),
     "overlay": _overlay,

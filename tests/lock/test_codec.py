@@ -18,6 +18,7 @@ from builder.lock.model import (
 from builder.oci import Platform
 from builder.reference import Reference
 from tests.lock.bad_documents import BAD_LOCKS, Bad
+from tests.lock.bad_waivers import BAD_WAIVERS
 from tests.lock.documents import COMMIT, DIGITS, DOCUMENTS, FILES, READERS, A, B, C, changed
 
 LOCKFILES = {FILES[kind]: DOCUMENTS[kind].encode() for kind in DOCUMENTS if "lock" in FILES[kind]}
@@ -91,7 +92,7 @@ def test_a_tag_that_looks_like_another_type_is_the_text_that_was_written(tag: st
     assert codec.read_images(data)["known-good"].follows.tag == tag
 
 
-@pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.id) for bad in BAD_LOCKS])
+@pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.id) for bad in BAD_LOCKS + BAD_WAIVERS])
 def test_a_wrong_lockfile_is_refused_with_its_place(bad: Bad) -> None:
     with pytest.raises(ProjectError) as caught:
         READERS[bad.kind](bad.data)
@@ -107,6 +108,7 @@ def test_every_lockfile_is_written_as_it_was_read() -> None:
         codec.WHEELS: codec.write_wheels(lock.wheels),
         codec.GENESIS: codec.write_genesis(lock.genesis),
         codec.MODELS: codec.write_models(lock.models),
+        codec.WAIVERS: codec.write_waivers(lock.waivers),
         "lockfiles/images/demo.yaml": codec.write_results("demo", lock.results["demo"]),
     }
     assert written == LOCKFILES

@@ -120,6 +120,7 @@ def test_a_build_reads_every_file_once(root: Path, reads: list[str]) -> None:
         wheels=project.wheels,
         genesis=project.genesis,
         models=project.models,
+        waivers=project.waivers,
         results={"demo": project.results("demo")},
     )
 

@@ -1,7 +1,7 @@
 """Variants, overlays and settings: what is read, and what is refused."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 
@@ -10,7 +10,14 @@ from builder.lock import codec
 from builder.lock.model import GenesisPin, ImagePin, Lock, ModelPin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.recipe import read_overlay, read_variant
-from builder.settings import GitMirror, ProjectSettings, RegistrySettings, read_settings
+from builder.settings import (
+    GenesisPolicy,
+    GitMirror,
+    Level,
+    ProjectSettings,
+    RegistrySettings,
+    read_settings,
+)
 from builder.variant import (
     Action,
     Edit,
@@ -203,11 +210,35 @@ def test_settings_are_read_with_all_that_they_can_say() -> None:
             ),
         ),
         store=".store",
+        genesis=GenesisPolicy(
+            allowlist=Level.WARNING,
+            pending=Level.OFF,
+            no_list=Level.ERROR,
+            unknown_flag=Level.WARNING,
+            odd_value=Level.OFF,
+            no_effect=Level.ERROR,
+            conflict=Level.OFF,
+            unmet_requirement=Level.WARNING,
+            retired=Level.ERROR,
+            superseded=Level.OFF,
+            version_range=Level.OFF,
+        ),
     )
 
 
 def test_settings_may_say_nothing() -> None:
     assert read_settings(b"version: 1") == ProjectSettings()
+
+
+@pytest.mark.parametrize("text", ["policy: {}", "policy: {genesis: {}}"])
+def test_a_policy_that_says_nothing_is_the_usual_one(text: str) -> None:
+    assert read_settings(f"version: 1\n{text}\n".encode()).genesis == GenesisPolicy()
+
+
+def test_the_usual_policy_stops_what_gives_another_image_than_was_meant() -> None:
+    levels = {rule.name: getattr(GenesisPolicy(), rule.name) for rule in fields(GenesisPolicy)}
+    told = {"no_list", "no_effect", "retired", "superseded", "version_range"}
+    assert levels == {rule: "warning" if rule in told else "error" for rule in levels}
 
 
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.id) for bad in BAD_RECIPES])

@@ -27,6 +27,7 @@ from builder.lock.model import (
     SourcePin,
     Subtree,
     VllmBuild,
+    Waiver,
     WheelPin,
 )
 from builder.oci import Platform
@@ -182,6 +183,17 @@ model_pins = st.builds(
     forbid=few(lines),
     locked=locked,
 )
+waivers = st.builds(
+    Waiver,
+    name=names,
+    rule=st.just("genesis-allowlist"),
+    genesis=commits,
+    vllm=commits.map(str)
+    | st.sampled_from(["0.20.2", "1.0", "0.20.2rc1.dev9+g01d4d1ad3", "1!2.0+cu12"]),
+    reason=lines.filter(str.strip),
+    author=lines.filter(str.strip),
+    until=st.dates().map(str),
+)
 KINDS: Mapping[str, tuple[st.SearchStrategy[Any], Callable[..., bytes], Callable[..., Any]]] = {
     "vllm": (image_pins, codec.write_images, codec.read_images),
     "pulls": (pull_pins, codec.write_pulls, codec.read_pulls),
@@ -189,6 +201,7 @@ KINDS: Mapping[str, tuple[st.SearchStrategy[Any], Callable[..., bytes], Callable
     "wheels": (wheel_pins, codec.write_wheels, codec.read_wheels),
     "genesis": (genesis_pins, codec.write_genesis, codec.read_genesis),
     "models": (model_pins, codec.write_models, codec.read_models),
+    "waivers": (waivers, codec.write_waivers, codec.read_waivers),
 }
 
 

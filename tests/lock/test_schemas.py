@@ -15,9 +15,12 @@ from builder.lock import model
 from builder.schema_check import KINDS, check, kind_of, schema
 from tests.lock.bad_documents import BAD_LOCKS, Bad
 from tests.lock.bad_recipes import BAD_RECIPES
+from tests.lock.bad_waivers import BAD_WAIVERS
 from tests.lock.documents import COMMIT, DIGITS, DOCUMENTS, FILES, READERS, A, changed
 
-BAD = [pytest.param(bad, id=f"{bad.kind}: {bad.id}") for bad in BAD_LOCKS + BAD_RECIPES]
+BAD = [
+    pytest.param(bad, id=f"{bad.kind}: {bad.id}") for bad in BAD_LOCKS + BAD_WAIVERS + BAD_RECIPES
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,6 +170,7 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     model.GenesisPin: ("genesis", "pin", {"name": None, "repository": None}),
     model.ModelFile: ("models", "modelFile", {"path": None}),
     model.ModelPin: ("models", "pin", {"name": None, "repository": None}),
+    model.Waiver: ("waivers", "waiver", {"name": None}),
     model.ResultFile: ("results", "resultFile", {"path": None}),
     model.Result: ("results", "result", {"variant": None, "platform": None}),
     variant.PinnedBase: ("variant", "baseImage", {}),
@@ -189,7 +193,23 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     variant.PatchRule: ("overlay", "patch", {"data": None}),
     variant.Overlay: ("overlay", "", {"name": None}),
     settings.RegistrySettings: ("settings", "registry", {"host": None}),
-    settings.ProjectSettings: ("settings", "", {"git_mirrors": "mirrors"}),
+    settings.GenesisPolicy: (
+        "settings",
+        "genesisPolicy",
+        {
+            "no_list": "no-list",
+            "unknown_flag": "unknown-flag",
+            "odd_value": "odd-value",
+            "no_effect": "no-effect",
+            "unmet_requirement": "unmet-requirement",
+            "version_range": "version-range",
+        },
+    ),
+    settings.ProjectSettings: (
+        "settings",
+        "",
+        {"git_mirrors": "mirrors", "genesis": "policy"},
+    ),
 }
 NOT_IN_A_FILE = {
     model.Lock,
@@ -197,6 +217,7 @@ NOT_IN_A_FILE = {
     variant.Action,
     variant.Script,
     settings.GitMirror,
+    settings.Level,
 }
 
 
