@@ -14,15 +14,29 @@ from builder.errors import ProjectError
 from builder.lock.model import Lock
 from builder.oci import Platform
 from builder.python_layout import PythonLayout, from_statement
+from builder.steps.genesis import GenesisRequest
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
 from builder.value import value
-from builder.variant import Overlay, OverlayStep, PullStep, SourceStep, Step, Variant, WheelsStep
+from builder.variant import (
+    GenesisStep,
+    Overlay,
+    OverlayStep,
+    PullStep,
+    ScriptStep,
+    SourceStep,
+    Step,
+    Variant,
+    WheelsStep,
+)
 
 PinT = TypeVar("PinT")
+
+_PATCH_SETS = ("GENESIS_", "SNDR_", "VLLM_")
+"""How the variables begin that decide what a patch set does."""
 
 
 @value
@@ -83,7 +97,14 @@ def plan(
             variant.python.version, variant.python.packages, at=f"{variant.at}: python"
         )
     )
-    lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
+    lookup = _Lookup(
+        lock=lock,
+        overlay=overlay,
+        platform=platform,
+        python=python,
+        strict=strict,
+        environment=_of_patch_sets(variant, environment or {}),
+    )
     prefixes = _bytecode_prefixes(variant, environment or {})
     steps: list[PlannedStep] = []
     parent = base
@@ -118,6 +139,16 @@ def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tupl
     return (prefix,) if prefix else ()
 
 
+def _of_patch_sets(variant: Variant, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What the image will set of the variables that patch sets read, sorted."""
+    merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
+    return tuple(
+        (name, value)
+        for name, value in sorted(merged.items())
+        if value is not None and name.startswith(_PATCH_SETS)
+    )
+
+
 @value
 class _Lookup:
     lock: Lock
@@ -125,6 +156,7 @@ class _Lookup:
     platform: Platform
     python: PythonLayout | None
     strict: bool
+    environment: tuple[tuple[str, str], ...]
 
     def request(self, step: Step) -> Request:
         match step:
@@ -150,6 +182,18 @@ class _Lookup:
                     python=self.python,
                     at=step.at,
                 )
+            case GenesisStep():
+                return GenesisRequest(
+                    pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
+                    platform=step.platform,
+                    speculative=step.speculative,
+                    environment=self.environment,
+                    image=self.platform,
+                    python=self.python,
+                    at=step.at,
+                )
+            case ScriptStep():
+                raise NotImplementedError
 
     def _pull(self, step: PullStep) -> PullRequest:
         pin = pinned(self.lock.pulls, step.pull, file="pulls.yaml", at=step.at)
