@@ -20,7 +20,7 @@ from builder.value import value
 Read: TypeAlias = tuple[str, str, object]
 """One question to the parent tree and its answer: operation, path, answer as canonical JSON."""
 
-OPERATIONS = ("stat", "children", "resolve", "python")
+OPERATIONS = ("stat", "children", "below", "resolve", "python")
 """The questions that there are (:mod:`builder.observed`)."""
 
 

@@ -136,6 +136,15 @@ class FileIndex:
             if word not in (WHITEOUT, OPAQUE):
                 yield decode(unescape(key), line)
 
+    def below(self, path: str) -> Iterator[tuple[str, bytes]]:
+        """Path and line, without its end, of all that the layer says of what is below a
+        directory."""
+        prefix = escape(path) + b"/" if path else b""
+        start = self._bisect(prefix)
+        end = self._bisect(prefix[:-1] + b"0", start) if path else len(self.raw)  # "0" follows "/"
+        for line in self.raw[start:end].splitlines():
+            yield unescape(line.partition(b" ")[0]), line
+
     def ending(self, path: str) -> Iterator[str]:
         """The paths of all entries that are ``path`` or end with ``/path``."""
         key = escape(path) + b" "

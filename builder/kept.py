@@ -8,7 +8,7 @@ import mmap
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import Self, TypeAlias
+from typing import Protocol, Self, TypeAlias, cast
 
 from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError
@@ -162,11 +162,33 @@ def unpack(data: bytes, digest: Digest) -> bytes:
     Raises:
         IntegrityError: It is not what ``digest`` names.
     """
+    return _content(zlib.decompressobj(), data, digest, zlib.error)
+
+
+def unpack_quickly(data: bytes, digest: Digest) -> bytes:
+    """As :func:`unpack`, in half the time; loading what it takes pays from some hundred files."""
+    from isal import isal_zlib  # noqa: PLC0415 - see above
+
+    return _content(
+        isal_zlib.decompressobj(), data, digest, cast("type[Exception]", isal_zlib.error)
+    )
+
+
+class _Inflater(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+def _content(inflater: _Inflater, data: bytes, digest: Digest, refusal: type[Exception]) -> bytes:
     at = f"kept file {digest.short}"
-    inflater = zlib.decompressobj()
     try:
         content = inflater.decompress(data, CONTENT_LIMIT)
-    except zlib.error as error:
+    except refusal as error:
         raise IntegrityError(f"{at}: {error}") from error
     if not inflater.eof or inflater.unused_data:
         raise IntegrityError(f"{at}: {len(data)} bytes are not one zlib stream")

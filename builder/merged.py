@@ -8,12 +8,13 @@ A view is its topmost layer over the view of the rest, so that the view of a lon
 one more layer, and shares what the shorter one has found out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from builder.errors import IntegrityError
 from builder.files import FileIndex
+from builder.listing import below
 from builder.tree import Entry, Kind, parents
 
 LINK_LIMIT = 40
@@ -33,6 +34,9 @@ class LayerFiles(Protocol):
         Raises:
             IntegrityError: The bytes are not those that the index names.
         """
+
+    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """As :meth:`read`, of many files, in any order."""
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Hear which paths may be read, so that the next time that the layer has to be streamed
@@ -119,6 +123,47 @@ class MergedView:
                 gone.update(view._index.whiteouts(place.real))
             view = None if state.hides else view._below
         return tuple(sorted(name for name in names if name.startswith(prefix)))
+
+    def below(self, path: str) -> tuple[Entry, ...]:
+        """Everything below the directory at ``path`` that is no directory itself, sorted by path.
+        Compiled files (``__pycache__``) are left out. Raises as :meth:`stat`."""
+        place = self._walk(path)
+        views: list[MergedView] = []
+        view: MergedView | None = self if place.exists else None
+        while view is not None:
+            state = view._state(place.real)
+            if state.here:
+                views.append(view)
+            view = None if state.hides else view._below
+        entries: list[Entry] = []
+        for real, item in sorted(below(place.real, (view._index for view in views)).items()):
+            self._found[real] = _Found(item.entry, views[item.number])
+            directory = real.rpartition("/")[0]
+            self._places[directory] = _Place(directory, exists=True)
+            entry = item.entry
+            if entry.kind is Kind.HARDLINK:
+                found = self._content(real)
+                entry = entry if found is None else replace(found.entry, path=real)
+            if place.real != path:
+                entry = replace(entry, path=_join(path, real.removeprefix(place.real).lstrip("/")))
+            entries.append(entry)
+        return tuple(entries)
+
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """As :meth:`read`, of many files at once."""
+        asked: dict[int, tuple[LayerFiles, dict[str, tuple[Entry, list[str]]]]] = {}
+        for path in paths:
+            found = self._at(path)
+            layer = None if found is None else found.view._layer
+            if found is None or layer is None or found.entry.digest is None:
+                raise KeyError(path)
+            _, entries = asked.setdefault(id(layer), (layer, {}))
+            entries.setdefault(found.entry.path, (found.entry, []))[1].append(path)
+        contents: dict[str, bytes] = {}
+        for layer, entries in asked.values():
+            for entry, data in layer.read_many(entry for entry, _ in entries.values()):
+                contents.update(dict.fromkeys(entries[entry.path][1], data))
+        return contents
 
     def read(self, path: str) -> bytes:
         """The verified content of the regular file at ``path``.

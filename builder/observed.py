@@ -1,10 +1,11 @@
 """A view that remembers what was asked of it, so that a step's output can be used again wherever
 the same questions have the same answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from builder.derivation import Read
 from builder.digest import Digest
+from builder.lines import encode, escape
 from builder.python_layout import PythonLayout, discover
 from builder.tree import Entry, View
 
@@ -18,6 +19,7 @@ class Observed:
     def __init__(self, view: View) -> None:
         self._view = view
         self._reads: dict[tuple[str, str], object] = {}
+        self._known: set[str] = set()  # what an answer of below covers
 
     @property
     def reads(self) -> tuple[Read, ...]:
@@ -37,6 +39,21 @@ class Observed:
         names = self._view.children(path, prefix=prefix)
         self._reads["children", f"{path}/{prefix}"] = _children(names)
         return names
+
+    def below(self, path: str) -> tuple[Entry, ...]:
+        """One read, however many files there are: whoever lays out a whole directory depends on
+        all of it."""
+        entries = self._view.below(path)
+        self._reads["below", path] = _below(entries)
+        self._known.update(entry.path for entry in entries)
+        return entries
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        wanted = tuple(paths)
+        for path in wanted:
+            if path not in self._known:
+                self.stat(path)
+        return self._view.read_many(wanted)
 
     def read(self, path: str) -> bytes:
         self.stat(path)
@@ -78,6 +95,8 @@ def _ask(view: View, operation: str, path: str) -> object:
         case "children":
             directory, _, prefix = path.rpartition("/")
             return _children(view.children(directory, prefix=prefix))
+        case "below":
+            return _below(view.below(path))
         case "resolve":
             return view.resolve(path)
         case "python":
@@ -88,6 +107,12 @@ def _ask(view: View, operation: str, path: str) -> object:
 
 def _stat(entry: Entry | None) -> object:
     return None if entry is None else entry.record()
+
+
+def _below(entries: tuple[Entry, ...]) -> object:
+    """Of each file all that its index line says: path, mode, owner, size, content, xattrs."""
+    lines = (escape(entry.path) + encode(entry, entry.digest) for entry in entries)
+    return str(Digest.of(b"".join(lines)))
 
 
 def _children(names: tuple[str, ...]) -> object:

@@ -5,7 +5,7 @@ bytes that are not UTF-8 are carried with ``surrogateescape``.
 """
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -87,6 +87,13 @@ class View(Protocol):
         """The sorted names in the directory at ``path`` that start with ``prefix``; empty where
         there is no directory. Whoever asks for less depends on less: see
         :class:`builder.observed.Observed`."""
+
+    def below(self, path: str) -> tuple[Entry, ...]:
+        """Everything below the directory at ``path`` that is no directory itself, sorted by path.
+        Compiled files (``__pycache__``) are left out. Empty where there is no directory."""
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        """As :meth:`read`, of many files at once."""
 
     def read(self, path: str) -> bytes:
         """The verified content of the regular file at ``path``.

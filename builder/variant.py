@@ -142,7 +142,7 @@ class ScriptStep:
     name: str
     script: ScriptFile
     interpreter: str
-    """``python`` or ``sh``."""
+    """``python``, ``sh`` (a POSIX shell, whichever the sandbox has) or ``bash``."""
     touches: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,12 @@
-"""Packing an unpacked wheel of the project's own into a wheel file."""
+"""Packing files into a wheel: an unpacked one of the project's own, or one that was put together.
+
+The same bytes from the same files, on every machine: members are stored, sorted, the ``.dist-info``
+last and ``RECORD`` at the very end; their date is 1980-01-01, their mode 0755 or 0644.
+"""
 
 import stat
 import zipfile
+from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -13,11 +18,10 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # builder.tree.EPOCH, the earliest that a zip can
 
 
 def pack(directory: Path) -> bytes:
-    """Pack an unpacked wheel: the same bytes from the same files, on every machine.
+    """Pack an unpacked wheel.
 
-    Members are stored, sorted, the ``.dist-info`` last and ``RECORD`` at the very end; their date
-    is 1980-01-01, their mode 0755 where the owner may execute the file and 0644 elsewhere.
-    ``RECORD`` is generated where there is none. ``__pycache__`` is left out.
+    ``RECORD`` is generated where there is none; a file that its owner may execute is executable.
+    ``__pycache__`` is left out.
 
     Raises:
         ProjectError: No such directory, not one ``.dist-info`` with ``WHEEL`` and ``METADATA``, or
@@ -37,18 +41,26 @@ def pack(directory: Path) -> bytes:
     for name in ("METADATA", "WHEEL"):
         if f"{info}/{name}" not in files:
             raise ProjectError(f"{at}: has no '{info}/{name}'")
-    own = f"{info}/RECORD"
+    executable = {path for path, file in files.items() if file.stat().st_mode & stat.S_IXUSR}
     contents = {path: file.read_bytes() for path, file in files.items()}
-    if own not in contents:
-        rows = [Row(path, Digest.of(data), len(data)) for path, data in contents.items()]
-        contents[own] = encode([*rows, Row(own)])
+    return pack_files(contents, info=info, executable=executable)
+
+
+def pack_files(
+    contents: Mapping[str, bytes], *, info: str, executable: Collection[str] = ()
+) -> bytes:
+    """Pack ``contents``, by path in the wheel; ``info`` is the name of its ``.dist-info``."""
+    own = f"{info}/RECORD"
+    members = dict(contents)
+    if own not in members:
+        rows = [Row(path, Digest.of(data), len(data)) for path, data in members.items()]
+        members[own] = encode([*rows, Row(own)])
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for path in sorted(contents, key=lambda path: (path.startswith(f"{info}/"), path)):
+        for path in sorted(members, key=lambda path: (path.startswith(f"{info}/"), path)):
             if path != own:
-                executable = bool(files[path].stat().st_mode & stat.S_IXUSR)
-                archive.writestr(_member(path, executable=executable), contents[path])
-        archive.writestr(_member(own, executable=False), contents[own])
+                archive.writestr(_member(path, executable=path in executable), members[path])
+        archive.writestr(_member(own, executable=False), members[own])
     return buffer.getvalue()
 
 

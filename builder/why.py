@@ -32,6 +32,8 @@ class Touch:
     pre: Digest | None
     post: Digest | None
     offsets: tuple[int, ...] = ()
+    patches: tuple[str, ...] = ()
+    """Those of a patch set that wrote to it, in the order of their run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +131,9 @@ class _BaseIndex:
     def read(self, entry: Entry) -> bytes:
         raise RuntimeError(f"{entry.path!r}: only the index of a base layer is looked at")
 
+    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        return ((entry, self.read(entry)) for entry in entries)
+
     def prefetch(self, paths: Iterable[str]) -> None:
         """Nothing is read."""
 
@@ -198,6 +203,7 @@ def _touches(steps: list[RecordedStep], own: list[OwnLayer], path: str) -> Itera
                 pre=outcome.pre,
                 post=outcome.post,
                 offsets=outcome.offsets,
+                patches=tuple(patch.name for patch in step.output.patches if path in patch.files),
             )
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from builder.digest import Digest
 from builder.errors import IntegrityError
-from builder.tree import Entry, Kind, parents
+from builder.tree import Entry, Kind, View, parents
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,12 @@ class TreeView:
         names = (posixpath.basename(name) for name in inside)
         return tuple(sorted(name for name in names if name.startswith(prefix)))
 
+    def below(self, path: str) -> tuple[Entry, ...]:
+        return listed_below(self, path)
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        return {path: self.read(path) for path in paths}
+
     def read(self, path: str) -> bytes:
         self.reads.append(path)
         return self._data[self.resolve(path)]
@@ -120,3 +126,21 @@ class TreeView:
                     real.clear()
                 ahead.extend(target.split("/")[::-1])
         return "/".join(real)
+
+
+def listed_below(view: View, path: str) -> tuple[Entry, ...]:
+    """:meth:`builder.tree.View.below` by its definition, entry by entry."""
+    found: list[Entry] = []
+    todo = [path]
+    while todo:
+        directory = todo.pop()
+        for name in view.children(directory):
+            child = f"{directory}/{name}" if directory else name
+            entry = view.stat(child)
+            if entry is None or name == "__pycache__":
+                continue
+            if entry.is_directory:
+                todo.append(child)
+            else:
+                found.append(entry)
+    return tuple(sorted(found, key=lambda entry: entry.path))

@@ -13,7 +13,9 @@ from builder.cli import show, unchanged
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
+from builder.outcome import LayerOutput
 from builder.pipeline import World, build, reference_name
+from builder.realise import Realised
 from builder.reference import Reference
 
 
@@ -129,20 +131,28 @@ def summary(made: Build, reference: str | None) -> dict[str, Any]:
         "platform": str(made.plan.platform),
         "reference": reference,
         "layers": [
-            {
-                "step": item.step.name,
-                "kind": item.step.kind,
-                "derivation": str(item.step.derivation.id),
-                "diff_id": str(item.output.layer.diff_id),
-                "digest": str(item.output.layer.digest),
-                "size": item.output.layer.size,
-                "cached": item.cached,
-            }
-            for item in made.steps
-            if item.output.layer is not None
+            _layer(item, item.output.layer) for item in made.steps if item.output.layer is not None
         ],
         "left_out": [item.step.name for item in made.steps if item.output.layer is None],
     }
+
+
+def _layer(item: Realised, layer: LayerOutput) -> dict[str, Any]:
+    """One layer; that of a step which ran a program says where, and what became of its patches."""
+    told: dict[str, Any] = {
+        "step": item.step.name,
+        "kind": item.step.kind,
+        "derivation": str(item.step.derivation.id),
+        "diff_id": str(layer.diff_id),
+        "digest": str(layer.digest),
+        "size": layer.size,
+        "cached": item.cached,
+    }
+    if item.output.sandbox is not None:
+        told["sandbox"] = item.output.sandbox
+    if item.output.patches:
+        told["patches"] = [patch.record() for patch in item.output.patches]
+    return told
 
 
 def _table(made: Build, reference: str | None) -> str:

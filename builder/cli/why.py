@@ -43,6 +43,7 @@ def _document(found: Trail, image: Digest) -> dict[str, Any]:
                 "pre": _full(item.pre),
                 "post": _full(item.post),
                 "offsets": list(item.offsets),
+                "patches": list(item.patches),
             }
             for item in found.touches
         ],
@@ -76,7 +77,8 @@ def _row(item: Touch) -> tuple[str, ...]:
     offsets = f" {list(item.offsets)}" if any(item.offsets) else ""
     after = "removed" if item.post is None else item.post.short
     verdict = f"{item.verdict}{offsets}"
-    return (item.step, item.kind, verdict, _short(item.pre), after, ", ".join(item.pins))
+    inputs = ", ".join(item.pins) + (f": {', '.join(item.patches)}" if item.patches else "")
+    return (item.step, item.kind, verdict, _short(item.pre), after, inputs)
 
 
 def _full(digest: Digest | None) -> str | None:

@@ -16,7 +16,6 @@ from builder.genesis.allowlist import Allowlist, Judgement, Listing, Presence, j
 from builder.genesis.eras import ERAS, PLUGIN_GROUP, PLUGIN_NAME, Era, era_of
 from builder.genesis.facts import Facts, Reading, read_facts
 from builder.genesis.lint import Complaint, Rule, lint
-from builder.genesis.literals import NotLiteral
 from builder.genesis.registry import Patch
 from builder.genesis.switches import Switched, switched
 
@@ -30,7 +29,6 @@ __all__ = [
     "Facts",
     "Judgement",
     "Listing",
-    "NotLiteral",
     "Patch",
     "Presence",
     "Reading",

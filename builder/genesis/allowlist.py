@@ -9,14 +9,14 @@ of the base. Nothing shorter, and nothing that is merely compatible.
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
-
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING, Any, Self
 
 from builder.errors import ProjectError
 from builder.genesis.eras import Era
-from builder.genesis.literals import literals
 from builder.value import value
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 KNOWN_GOOD = "KNOWN_GOOD_VLLM_PINS"
 PENDING = "PROMOTION_PENDING_VLLM_PINS"
@@ -77,6 +77,8 @@ def read_allowlist(era: Era, files: Mapping[str, bytes]) -> Allowlist:
         NotLiteral: It is there and is not literal.
         ProjectError: It is no list of texts.
     """
+    from builder.genesis.literals import literals  # noqa: PLC0415 - facts that are kept need no ast
+
     file = next((path for path in era.guards if path in files), None)
     if file is None:
         return Allowlist(presence=Presence.MISSING)
@@ -175,6 +177,8 @@ class _Build:
     def distance(self, entry: str) -> tuple[int, ...]:
         """How far an entry is that does not name this build: first the same commit under another
         version or with too few digits, then versions by number, then what has none."""
+        from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - only refusals need it
+
         public, _, local = entry.partition("+")
         digits = _LOCAL.fullmatch(local) or _TAG.fullmatch(entry) or _TOO_SHORT.fullmatch(entry)
         if digits and self.commit and self.commit.startswith(digits[1]):
@@ -185,7 +189,7 @@ class _Build:
             return (2,)
 
 
-def _apart(one: Version, other: Version) -> tuple[int, ...]:
+def _apart(one: "Version", other: "Version") -> tuple[int, ...]:
     """How far two versions are apart: by the numbers of the release, then by what leads to it."""
     pairs = [(one.major, other.major), (one.minor, other.minor), (one.micro, other.micro)]
     pairs += [((one.pre or ("", 0))[1], (other.pre or ("", 0))[1]), (one.dev or 0, other.dev or 0)]

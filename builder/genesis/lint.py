@@ -6,9 +6,6 @@ Pure: nothing is refused here. Whether a complaint is an error or a warning is t
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from builder.genesis.facts import Facts
 from builder.genesis.meant import meant
 from builder.genesis.registry import Patch
@@ -32,6 +29,9 @@ class Rule(StrEnum):
     SUPERSEDED = "superseded"
     """A patch that is switched on and that vLLM, or another patch, has made needless."""
     VERSION_RANGE = "version-range"
+
+
+_RANK = {rule: rank for rank, rule in enumerate(Rule)}
 
 
 @value
@@ -87,7 +87,7 @@ def lint(
         flags=_flags(facts),
         state=switched(ours, facts),
     )
-    return (
+    found = (
         *_unknown(scene),
         *_odd(scene),
         *_without_effect(scene),
@@ -96,6 +96,7 @@ def lint(
         *_given_up(scene),
         *_versions(scene, version),
     )
+    return tuple(sorted(found, key=lambda complaint: _RANK[complaint.rule]))
 
 
 def _flags(facts: Facts) -> frozenset[str]:
@@ -232,6 +233,9 @@ def _within(version: str, specifiers: tuple[str, ...]) -> bool:
     """Whether a version meets them all, as the patch set has it: local parts (which PEP 440 does
     not allow in such a place, and which the patch set writes) are left out on both sides, and
     pre-releases count. What cannot be read excludes nothing."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - takes long
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - the same
+
     try:
         public = Version(version.partition("+")[0])
         wanted = SpecifierSet(",".join(item.partition("+")[0] for item in specifiers))

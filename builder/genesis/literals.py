@@ -19,7 +19,7 @@ from builder.errors import ProjectError
 SOURCE_LIMIT = 4 << 20
 """Bytes of a source. The largest registry that is known has 0.7 MB."""
 DEPTH_LIMIT = 64
-VALUE_LIMIT = 400_000
+VALUE_LIMIT = 150_000
 """Values of one source, names that are used twice counted twice. The most that is known: 30,000."""
 NUMBER_LIMIT = 1 << 64
 SUM_LIMIT = 1 << 20

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 from builder.errors import ProjectError
 from builder.genesis.eras import Era
-from builder.genesis.literals import literals
 from builder.value import value
 
 REGISTRY = "PATCH_REGISTRY"
@@ -79,6 +78,8 @@ def read_registry(era: Era, files: Mapping[str, bytes]) -> tuple[Patch, ...]:
         NotLiteral: The registry is there and is not literal.
         ProjectError: An entry is not what an entry must be.
     """
+    from builder.genesis.literals import literals  # noqa: PLC0415 - facts that are kept need no ast
+
     for path in era.registry:
         at = f"{era.payload}/{path}"
         if path in files:

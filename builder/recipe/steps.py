@@ -149,7 +149,7 @@ class StepReader:
         return ScriptStep(
             name=node.default("name", name, script.overlay or script.source or ""),
             script=script,
-            interpreter=node.take("interpreter", word("python", "sh")),
+            interpreter=node.take("interpreter", word("python", "sh", "bash")),
             touches=node.take("touches", unique(some_of(target_path))),
             arguments=node.default("arguments", sequence_of(any_text), ()),
             environment=node.default("environment", mapping_of(_own_variable, any_text), ()),

@@ -245,8 +245,8 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         kind="variant",
         old="interpreter: python",
         new="interpreter: perl",
-        message="variants/demo.yaml:27: steps[5].interpreter: expected 'python' or 'sh', got the"
-        " text 'perl'",
+        message="variants/demo.yaml:27: steps[5].interpreter: expected 'python' or 'sh' or 'bash',"
+        " got the text 'perl'",
     ),
     Bad(
         id="a script that touches nothing",

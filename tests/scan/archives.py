@@ -175,6 +175,9 @@ class MemoryLayer:
         assert place is not None
         return unpack(self._pack[place[0] : place[0] + place[1]], entry.digest)
 
+    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        return ((entry, self.read(entry)) for entry in entries)
+
     def prefetch(self, paths: Iterable[str]) -> None:
         self.wanted += paths
 

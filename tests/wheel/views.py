@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.tree import Entry, Kind, parents
+from tests.fakes import listed_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,12 @@ class Image:
         below = [other.removeprefix(start) for other in self.files if other.startswith(start)]
         names = {name.split("/", 1)[0] for name in below}
         return tuple(sorted(name for name in names if name.startswith(prefix)))
+
+    def below(self, path: str) -> tuple[Entry, ...]:
+        return listed_below(self, path)
+
+    def read_many(self, paths: Iterable[str]) -> Mapping[str, bytes]:
+        return {path: self.read(path) for path in paths}
 
     def read(self, path: str) -> bytes:
         self.reads.append(path)

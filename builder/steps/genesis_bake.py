@@ -1,0 +1,250 @@
+"""One bake: the patch set's own program on a copy of the packages, and what came of it."""
+
+import json
+import logging
+import pkgutil
+import re
+from collections.abc import Mapping, Sequence
+
+from builder.changes import Change
+from builder.errors import PatchError
+from builder.genesis.said import Said, markers, parse
+from builder.observed import Observed
+from builder.outcome import FileOutcome, PatchOutcome, PatchState
+from builder.python_layout import PythonLayout, project_of, vllm_build
+from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
+from builder.steps.scratch import laid, taken
+from builder.value import field, value
+from builder.verdict import Verdict
+
+_log = logging.getLogger(__name__)
+
+HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
+"""The program that runs in the sandbox."""
+
+_LINES = 20
+_TORCH = re.compile(r"^Requires-Dist: *torch *== *([0-9][^;\s]*)", re.MULTILINE)
+
+File = tuple[str, bytes, int]
+"""A file of the payload: path, content, mode."""
+
+
+@value
+class Target:
+    """What a patch set is baked for: its module, and what it decides by."""
+
+    module: str
+    vendor: str
+    """``cuda``"""
+    capability: tuple[int, int] | None
+    environment: Mapping[str, str]
+
+
+@value
+class Baked:
+    """What a bake came to, the payload itself left out."""
+
+    changes: tuple[Change, ...]
+    files: tuple[FileOutcome, ...]
+    patches: tuple[PatchOutcome, ...]
+    summary: str
+
+
+@value
+class _Found:
+    """What the files say: those that are different, and whom their markers name."""
+
+    changed: frozenset[str]
+    marked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def bake(
+    view: Observed,
+    layout: PythonLayout,
+    target: Target,
+    payload: Sequence[File],
+    *,
+    sandbox: Sandbox,
+    at: str,
+) -> Baked:
+    """Run the module over the packages of the image, with the payload laid into them.
+
+    Raises:
+        PatchError: ``refused``: a patch failed; the program ended in another way than by having
+            run its patches; or what it says and what the files say do not fit each other.
+        SandboxError: It took more than it may, or left what may not be taken.
+    """
+    finished = sandbox.run(_job(view, layout, target, payload, at=at))
+    said = parse(finished.stdout)
+    _refuse_abnormal(finished, said, at=at)
+    _refuse_own(finished, payload, at=at)
+    changes, files = taken(finished, view, roots=(layout.packages,), at=at)
+    found = _found(finished, files)
+    patches = _outcomes(said, found, at=at)
+    return Baked(changes=changes, files=files, patches=patches, summary=_summary(patches, found))
+
+
+def _job(
+    view: Observed,
+    layout: PythonLayout,
+    target: Target,
+    payload: Sequence[File],
+    *,
+    at: str,
+) -> Job:
+    version, torch = _versions(view, layout, at=at)
+    told = {
+        "packages": f"/{layout.packages}",
+        "module": target.module,
+        "version": version,
+        "vendor": target.vendor,
+        "capability": target.capability,
+        "stand_ins": {"torch": torch},
+    }
+    return Job(
+        command=("python", "-I", "-S", "-B", f"{INPUTS}/harness.py", f"{INPUTS}/bake.json"),
+        environment=target.environment,
+        roots=(layout.packages,),
+        files=(
+            *laid(view, (f"{layout.packages}/vllm",)),
+            *(Laid(path=path, data=data, mode=mode) for path, data, mode in payload),
+        ),
+        inputs=(
+            Laid(path=f"{INPUTS[1:]}/harness.py", data=HARNESS),
+            Laid(path=f"{INPUTS[1:]}/bake.json", data=json.dumps(told).encode()),
+        ),
+    )
+
+
+def _versions(view: Observed, layout: PythonLayout, *, at: str) -> tuple[str, str]:
+    """Of the image's vLLM, and of the torch that it has, or else of the one that vLLM requires."""
+    build = vllm_build(view, layout)
+    if build is None:
+        raise PatchError(
+            f"{at}: no vLLM in {layout.packages!r}",
+            verdict=Verdict.FILE_MISSING,
+            path=f"{layout.packages}/vllm",
+            hint="the base, or a step before this one, must bring it",
+        )
+    names = view.children(layout.packages, prefix="torch-")
+    torch = next((name.split("-")[1] for name in names if project_of(name) == "torch"), None)
+    if torch is None:
+        required = _TORCH.search(_metadata(view, layout))
+        torch = required[1] if required else "0"
+    return build.version, torch.removesuffix(".dist")
+
+
+def _metadata(view: Observed, layout: PythonLayout) -> str:
+    for name in view.children(layout.packages, prefix="vllm-"):
+        path = f"{layout.packages}/{name}/METADATA"
+        if project_of(name) == "vllm" and view.stat(path) is not None:
+            return view.read(path).decode("utf-8", "replace")
+    return ""
+
+
+def _refuse_abnormal(finished: Finished, said: Sequence[Said], *, at: str) -> None:
+    """The program ran its patches and ended as it does: 0, or 1 where some failed."""
+    failed = [item for item in said if item.says == "failed"]
+    if failed:
+        raise PatchError(
+            f"{at}: {len(failed)} of {len(said)} patches failed",
+            verdict=Verdict.REFUSED,
+            findings=tuple(f"{item.name}: {item.reason}" for item in failed),
+            hint="switch them off in the variant's image.env, or pin a commit that fits the base",
+        )
+    if finished.status == 0 and said:
+        return
+    lines = (finished.stdout + b"\n" + finished.stderr).decode("utf-8", "replace").splitlines()
+    raise PatchError(
+        f"{at}: the patch set ended with exit status {finished.status}, having told of"
+        f" {len(said)} patches",
+        verdict=Verdict.REFUSED,
+        hint="the last lines of its output are above; it runs with a bare vllm package, an inert"
+        " torch and the standard library",
+        difference="\n".join(lines[-_LINES:]),
+    )
+
+
+def _refuse_own(finished: Finished, payload: Sequence[File], *, at: str) -> None:
+    own = {path for path, _, _ in payload}
+    touched = sorted(own & {item.path for item in finished.left} | own & set(finished.removed))
+    if touched:
+        raise PatchError(
+            f"{at}: the patch set changes its own files: {', '.join(touched[:5])}",
+            verdict=Verdict.REFUSED,
+            path=touched[0],
+        )
+
+
+def _found(finished: Finished, files: Sequence[FileOutcome]) -> _Found:
+    texts = {item.path: item.data for item in finished.left if isinstance(item, LeftFile)}
+    changed = frozenset(item.path for item in files)
+    return _Found(
+        changed=changed,
+        marked={path: tuple(markers(texts[path])) for path in sorted(changed & texts.keys())},
+    )
+
+
+def _outcomes(said: Sequence[Said], found: _Found, *, at: str) -> tuple[PatchOutcome, ...]:
+    """What each patch came to, its word and the files taken together."""
+    outcomes = []
+    for item in said:
+        files = tuple(sorted(found.changed & set(item.wrote)))
+        state = PatchState(item.says)
+        if state is PatchState.APPLIED and not files:
+            state = PatchState.RUNTIME_ONLY
+        outcomes.append(PatchOutcome(name=item.name, state=state, reason=item.reason, files=files))
+    findings = [*_unclaimed(outcomes, found), *_contradictions(outcomes, found)]
+    if findings:
+        raise PatchError(
+            f"{at}: what the patch set says and what the files say do not fit",
+            verdict=Verdict.REFUSED,
+            findings=tuple(findings),
+        )
+    _warn_unmarked(outcomes, found)
+    return tuple(outcomes)
+
+
+def _unclaimed(outcomes: Sequence[PatchOutcome], found: _Found) -> list[str]:
+    claimed = {path for item in outcomes for path in item.files}
+    return [
+        f"{path}: is different, and no patch wrote to it"
+        for path in sorted(found.changed - claimed)
+    ]
+
+
+def _contradictions(outcomes: Sequence[PatchOutcome], found: _Found) -> list[str]:
+    applied = {item.name.casefold() for item in outcomes if item.state is PatchState.APPLIED}
+    owned = {path for item in outcomes if item.state is PatchState.APPLIED for path in item.files}
+    findings = [
+        f"{item.name}: says that it was skipped ({item.reason}), and {path} is different for it"
+        for item in outcomes
+        if item.state is PatchState.SKIPPED
+        for path in item.files
+        if path not in owned
+    ]
+    findings += [
+        f"{path}: has the marker of {name}, which does not say that it was applied"
+        for path, names in found.marked.items()
+        for name in names
+        if name.casefold() not in applied
+    ]
+    return findings
+
+
+def _warn_unmarked(outcomes: Sequence[PatchOutcome], found: _Found) -> None:
+    for item in outcomes:
+        for path in item.files:
+            names = {name.casefold() for name in found.marked.get(path, ())}
+            if item.state is PatchState.APPLIED and item.name.casefold() not in names:
+                _log.warning("%s wrote to %s and left no marker there", item.name, path)
+
+
+def _summary(patches: Sequence[PatchOutcome], found: _Found) -> str:
+    count = {state: sum(item.state is state for item in patches) for state in PatchState}
+    in_files, in_memory = count[PatchState.APPLIED], count[PatchState.RUNTIME_ONLY]
+    marks = sum(map(len, found.marked.values()))
+    return (
+        f"{in_files + in_memory} applied ({in_memory} at run time only),"
+        f" {count[PatchState.SKIPPED]} skipped; {len(found.changed)} files, {marks} markers"
+    )
