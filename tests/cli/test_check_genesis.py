@@ -13,6 +13,7 @@ from builder.genesis.facts import Facts, read_facts
 from builder.lock import codec
 from builder.lock.model import GenesisPin
 from builder.project import Project
+from tests.cli.conftest import Builder
 from tests.patch_world import DISPATCHER, GUARDS, PatchWorld, write_patched
 
 TODAY = date(2026, 12, 31)
@@ -196,3 +197,14 @@ def test_a_waiver_for_a_commit_that_nothing_pins_is_needless(night: Path) -> Non
             "waivers.w: no pin of a patch set has the commit 666666666666",
         )
     ]
+
+
+def test_waivers_are_looked_at_with_the_project(night: Path, builder: Builder) -> None:
+    (night / "variants/night.yaml").unlink()
+    waived(night, "2020-02-29", genesis="6" * 40)
+    found = builder("check", "hello", "--json").json["findings"]
+    assert [item["message"] for item in found] == ["waivers.w: ended on 2020-02-29"]
+    found = builder("check", "--json").json["findings"]
+    assert "waivers.w: no pin of a patch set has the commit 666666666666" in {
+        item["message"] for item in found
+    }
