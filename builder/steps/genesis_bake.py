@@ -74,11 +74,12 @@ def bake(
             run its patches; or what it says and what the files say do not fit each other.
         SandboxError: It took more than it may, or left what may not be taken.
     """
-    finished = sandbox.run(_job(view, layout, target, payload, at=at))
+    job = _job(view, layout, target, payload, at=at)
+    finished = sandbox.run(job)
     said = parse(finished.stdout)
     _refuse_abnormal(finished, said, at=at)
     _refuse_own(finished, payload, at=at)
-    changes, files = taken(finished, view, roots=(layout.packages,), at=at)
+    changes, files = taken(finished, view, job=job, at=at)
     found = _found(finished, files)
     patches = _outcomes(said, found, at=at)
     return Baked(changes=changes, files=files, patches=patches, summary=_summary(patches, found))
