@@ -37,6 +37,11 @@ class Build:
     def variant(self) -> Variant:
         return self.plan.variant
 
+    @property
+    def until(self) -> tuple[str, ...]:
+        """The last days (UTC) of the waivers that let it pass."""
+        return tuple(ruling.until for ruling in self.rulings if ruling.until is not None)
+
 
 def describe(build: Build) -> dict[str, Any]:
     """The record of a build as canonical JSON takes it."""

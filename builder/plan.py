@@ -90,18 +90,11 @@ def plan(
     Raises:
         ProjectError: The variant names something that is not there.
     """
-    python = (
-        None
-        if variant.python is None
-        else from_statement(
-            variant.python.version, variant.python.packages, at=f"{variant.at}: python"
-        )
-    )
     lookup = _Lookup(
         lock=lock,
         overlay=overlay,
         platform=platform,
-        python=python,
+        python=_python(variant),
         strict=strict,
         environment=_of_patch_sets(variant, environment or {}),
     )
@@ -137,6 +130,13 @@ def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tupl
     merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
     prefix = merged.get("PYTHONPYCACHEPREFIX")
     return (prefix,) if prefix else ()
+
+
+def _python(variant: Variant) -> PythonLayout | None:
+    stated = variant.python
+    if stated is None:
+        return None
+    return from_statement(stated.version, stated.packages, at=f"{variant.at}: python")
 
 
 def _of_patch_sets(variant: Variant, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
