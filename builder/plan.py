@@ -11,16 +11,32 @@ from builder import canonical
 from builder.derivation import Derivation
 from builder.digest import Digest
 from builder.errors import ProjectError
-from builder.lock.model import Lock
+from builder.lock.model import Lock, SourcePin
 from builder.oci import Platform
 from builder.python_layout import PythonLayout, from_statement
+from builder.steps.genesis import GenesisRequest
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
+from builder.steps.script import AnyScript, OwnScript, PinnedScript, ScriptRequest
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
 from builder.value import value
-from builder.variant import Overlay, OverlayStep, PullStep, SourceStep, Step, Variant, WheelsStep
+from builder.variant import (
+    GenesisStep,
+    Overlay,
+    OverlayStep,
+    PullStep,
+    ScriptFile,
+    ScriptStep,
+    SourceStep,
+    Step,
+    Variant,
+    WheelsStep,
+)
+
+_PATCH_SET = ("GENESIS_", "SNDR_", "VLLM_")
+"""How the variables begin that a patch set looks at."""
 
 PinT = TypeVar("PinT")
 
@@ -76,15 +92,16 @@ def plan(
     Raises:
         ProjectError: The variant names something that is not there.
     """
-    python = (
-        None
-        if variant.python is None
-        else from_statement(
-            variant.python.version, variant.python.packages, at=f"{variant.at}: python"
-        )
+    merged = _environment(variant, environment or {})
+    lookup = _Lookup(
+        lock=lock,
+        overlay=overlay,
+        platform=platform,
+        python=_stated_python(variant),
+        strict=strict,
+        environment=merged,
     )
-    lookup = _Lookup(lock=lock, overlay=overlay, platform=platform, python=python, strict=strict)
-    prefixes = _bytecode_prefixes(variant, environment or {})
+    prefixes = _bytecode_prefixes(merged)
     steps: list[PlannedStep] = []
     parent = base
     for step in variant.steps:
@@ -103,6 +120,13 @@ def plan(
     return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
 
 
+def _stated_python(variant: Variant) -> PythonLayout | None:
+    stated = variant.python
+    if stated is None:
+        return None
+    return from_statement(stated.version, stated.packages, at=f"{variant.at}: python")
+
+
 def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str, Any]:
     """What a step asks with, by content."""
     inputs = request.record()
@@ -111,10 +135,15 @@ def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str,
     return inputs
 
 
-def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """``PYTHONPYCACHEPREFIX`` as containers of the image will have it, unless told otherwise."""
-    merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
-    prefix = merged.get("PYTHONPYCACHEPREFIX")
+def _environment(variant: Variant, base: Mapping[str, str]) -> dict[str, str]:
+    """What containers of the image will have set, unless told otherwise."""
+    merged: dict[str, str | None] = {**base, **dict(variant.image.env)}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _bytecode_prefixes(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Where containers of the image keep compiled modules, beside the usual place."""
+    prefix = environment.get("PYTHONPYCACHEPREFIX")
     return (prefix,) if prefix else ()
 
 
@@ -125,19 +154,14 @@ class _Lookup:
     platform: Platform
     python: PythonLayout | None
     strict: bool
+    environment: Mapping[str, str]
 
     def request(self, step: Step) -> Request:
         match step:
             case PullStep():
                 return self._pull(step)
             case OverlayStep():
-                return OverlayRequest(
-                    overlay=self.overlay(step.overlay),
-                    strict=self.strict,
-                    until_upstream=step.until_upstream,
-                    python=self.python,
-                    at=step.at,
-                )
+                return self._overlay(step)
             case SourceStep():
                 return self._source(step)
             case WheelsStep():
@@ -150,6 +174,59 @@ class _Lookup:
                     python=self.python,
                     at=step.at,
                 )
+            case GenesisStep():
+                return self._genesis(step)
+            case ScriptStep():
+                return ScriptRequest(
+                    script=self._script(step.script, at=step.at),
+                    interpreter=step.interpreter,
+                    touches=step.touches,
+                    arguments=step.arguments,
+                    environment=step.environment,
+                    python=self.python,
+                    at=step.at,
+                )
+
+    def _overlay(self, step: OverlayStep) -> OverlayRequest:
+        overlay = self.overlay(step.overlay)
+        if not overlay.changes:
+            raise ProjectError(
+                f"{step.at}: overlay {step.overlay!r} has nothing but scripts, so that applying it"
+                " does nothing",
+                hint="run one of them by a step of the kind 'script'",
+            )
+        return OverlayRequest(
+            overlay=overlay,
+            strict=self.strict,
+            until_upstream=step.until_upstream,
+            python=self.python,
+            at=step.at,
+        )
+
+    def _genesis(self, step: GenesisStep) -> GenesisRequest:
+        environment = (item for item in self.environment.items() if item[0].startswith(_PATCH_SET))
+        return GenesisRequest(
+            pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
+            platform=step.platform,
+            speculative=step.speculative,
+            environment=tuple(sorted(environment)),
+            image=self.platform,
+            python=self.python,
+            at=step.at,
+        )
+
+    def _script(self, file: ScriptFile, *, at: str) -> AnyScript:
+        if file.overlay is None:
+            pin = pinned(self.lock.sources, file.source or "", file="sources.yaml", at=at)
+            _check_pinned(pin, file.path, at=f"{at}: script")
+            return PinnedScript(source=pin, path=file.path)
+        scripts = {script.file: script for script in self.overlay(file.overlay).scripts}
+        if (script := scripts.get(file.path)) is None:
+            raise ProjectError(
+                f"{at}: script: overlays/{file.overlay}/overlay.yaml lists no script {file.path!r}",
+                hint=f"it has: {', '.join(scripts)}" if scripts else "list it under 'scripts'",
+            )
+        return OwnScript(overlay=file.overlay, script=script)
 
     def _pull(self, step: PullStep) -> PullRequest:
         pin = pinned(self.lock.pulls, step.pull, file="pulls.yaml", at=step.at)
@@ -167,17 +244,21 @@ class _Lookup:
     def _source(self, step: SourceStep) -> SourceRequest:
         pin = pinned(self.lock.sources, step.source, file="sources.yaml", at=step.at)
         for item in step.files:
-            if pin.file(item.source) is None:
-                raise ProjectError(
-                    f"{item.at}: source {pin.name!r} has no pinned file {item.source!r}",
-                    hint=f"it has: {', '.join(file.path for file in pin.files)}",
-                )
+            _check_pinned(pin, item.source, at=item.at)
         return SourceRequest(
             pin=pin,
             files=step.files,
             until_upstream=step.until_upstream,
             python=self.python,
             at=step.at,
+        )
+
+
+def _check_pinned(pin: SourcePin, path: str, *, at: str) -> None:
+    if pin.file(path) is None:
+        raise ProjectError(
+            f"{at}: source {pin.name!r} has no pinned file {path!r}",
+            hint=f"it has: {', '.join(file.path for file in pin.files)}",
         )
 
 
