@@ -15,6 +15,7 @@ from builder.image import Image
 from builder.oci import Manifest
 from builder.outcome import Output
 from builder.plan import Plan
+from builder.policy import Ruling
 from builder.ports import Store
 from builder.realise import Realised
 from builder.value import value
@@ -29,10 +30,17 @@ class Build:
     base: Base | None
     steps: tuple[Realised, ...]
     image: Image
+    rulings: tuple[Ruling, ...] = ()
+    """What the project said to its patch sets."""
 
     @property
     def variant(self) -> Variant:
         return self.plan.variant
+
+    @property
+    def until(self) -> tuple[str, ...]:
+        """The last days (UTC) of the waivers that let it pass."""
+        return tuple(ruling.until for ruling in self.rulings if ruling.until is not None)
 
 
 def describe(build: Build) -> dict[str, Any]:

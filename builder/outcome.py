@@ -48,7 +48,7 @@ class PatchState(StrEnum):
     """What became of one patch of a patch set, as its own run and the files say together."""
 
     APPLIED = "applied"
-    """It says so, and files are different for it."""
+    """Files are different for it."""
     RUNTIME_ONLY = "runtime-only"
     """It says that it was applied, and no file is different for it: it acts in memory, if at all,
     when the image runs."""

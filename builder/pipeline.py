@@ -3,6 +3,7 @@ that the one before returned. Where an image goes from there: :mod:`builder.deli
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.plan import Plan, pinned, plan
+from builder.policy import Ruling
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
 from builder.results import compare
 from builder.sandbox import Sandbox
-from builder.variant import LayoutBase, PinnedBase, ScratchBase, Variant
+from builder.steps.request import Materials
+from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,8 @@ class World:
     make_wheels: Callable[[], Wheels]
     make_engine: Callable[[], Engine]
     make_sandbox: Callable[[], Sandbox]
+    today: date
+    """In UTC."""
     open_layout: Callable[[Path], bases.Origin]
     make_layout: Callable[[Path], Store]
 
@@ -83,11 +88,13 @@ def build(
     variant = project.variant(name)
     base = obtain(project, variant, world=world, platform=platform)
     chain = chained(project, variant, platform=platform, base=base, strict=strict)
+    bytes_of = materials(project, variant, world)
+    rulings = admitted(project, chain, base, world=world, materials=bytes_of)
     steps = realise(
         chain,
         base,
         store=world.store,
-        materials=materials(project, variant, world),
+        materials=bytes_of,
         progress=world.progress,
         check=check,
     )
@@ -101,11 +108,37 @@ def build(
         settings=variant.image,
         platform=platform,
     )
-    made = Build(plan=chain, base=base, steps=steps, image=image)
+    made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
     if locked:
         compare(made, project.results(name))
     keep(made, store=world.store)
     return made
+
+
+def admitted(
+    project: Project,
+    chain: Plan,
+    base: Base | None,
+    *,
+    world: World,
+    materials: Materials,
+) -> tuple[Ruling, ...]:
+    """What the project says to the patch sets of a plan; a plan without one costs nothing."""
+    if not any(isinstance(step, GenesisStep) for step in chain.variant.steps):
+        return ()
+    from builder.admit import admit  # noqa: PLC0415 - most variants have no patch set
+    from builder.patch_facts import facts_of  # noqa: PLC0415 - as above
+
+    return admit(
+        chain,
+        base,
+        lock=project.lock_for(chain.variant),
+        policy=project.settings.genesis,
+        facts=lambda pin: facts_of(pin, materials, store=world.store),
+        today=world.today,
+        store=world.store,
+        progress=world.progress,
+    )
 
 
 def obtain(project: Project, variant: Variant, *, world: World, platform: Platform) -> Base | None:

@@ -35,10 +35,10 @@ from builder.variant import (
     WheelsStep,
 )
 
-_PATCH_SET = ("GENESIS_", "SNDR_", "VLLM_")
-"""How the variables begin that a patch set looks at."""
-
 PinT = TypeVar("PinT")
+
+_PATCH_SETS = ("GENESIS_", "SNDR_", "VLLM_")
+"""How the variables begin that decide what a patch set does."""
 
 
 @value
@@ -92,16 +92,15 @@ def plan(
     Raises:
         ProjectError: The variant names something that is not there.
     """
-    merged = _environment(variant, environment or {})
     lookup = _Lookup(
         lock=lock,
         overlay=overlay,
         platform=platform,
-        python=_stated_python(variant),
+        python=_python(variant),
         strict=strict,
-        environment=merged,
+        environment=_of_patch_sets(variant, environment or {}),
     )
-    prefixes = _bytecode_prefixes(merged)
+    prefixes = _bytecode_prefixes(variant, environment or {})
     steps: list[PlannedStep] = []
     parent = base
     for step in variant.steps:
@@ -120,13 +119,6 @@ def plan(
     return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
 
 
-def _stated_python(variant: Variant) -> PythonLayout | None:
-    stated = variant.python
-    if stated is None:
-        return None
-    return from_statement(stated.version, stated.packages, at=f"{variant.at}: python")
-
-
 def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str, Any]:
     """What a step asks with, by content."""
     inputs = request.record()
@@ -135,16 +127,28 @@ def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str,
     return inputs
 
 
-def _environment(variant: Variant, base: Mapping[str, str]) -> dict[str, str]:
-    """What containers of the image will have set, unless told otherwise."""
-    merged: dict[str, str | None] = {**base, **dict(variant.image.env)}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def _bytecode_prefixes(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Where containers of the image keep compiled modules, beside the usual place."""
-    prefix = environment.get("PYTHONPYCACHEPREFIX")
+def _bytecode_prefixes(variant: Variant, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """``PYTHONPYCACHEPREFIX`` as containers of the image will have it, unless told otherwise."""
+    merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
+    prefix = merged.get("PYTHONPYCACHEPREFIX")
     return (prefix,) if prefix else ()
+
+
+def _python(variant: Variant) -> PythonLayout | None:
+    stated = variant.python
+    if stated is None:
+        return None
+    return from_statement(stated.version, stated.packages, at=f"{variant.at}: python")
+
+
+def _of_patch_sets(variant: Variant, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What the image will set of the variables that patch sets read, sorted."""
+    merged: dict[str, str | None] = {**environment, **dict(variant.image.env)}
+    return tuple(
+        (name, value)
+        for name, value in sorted(merged.items())
+        if value is not None and name.startswith(_PATCH_SETS)
+    )
 
 
 @value
@@ -154,7 +158,7 @@ class _Lookup:
     platform: Platform
     python: PythonLayout | None
     strict: bool
-    environment: Mapping[str, str]
+    environment: tuple[tuple[str, str], ...]
 
     def request(self, step: Step) -> Request:
         match step:
@@ -175,10 +179,18 @@ class _Lookup:
                     at=step.at,
                 )
             case GenesisStep():
-                return self._genesis(step)
+                return GenesisRequest(
+                    pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
+                    platform=step.platform,
+                    speculative=step.speculative,
+                    environment=self.environment,
+                    image=self.platform,
+                    python=self.python,
+                    at=step.at,
+                )
             case ScriptStep():
                 return ScriptRequest(
-                    script=self._script(step.script, at=step.at),
+                    script=self._script(step.script, at=f"{step.at}.script"),
                     interpreter=step.interpreter,
                     touches=step.touches,
                     arguments=step.arguments,
@@ -203,27 +215,15 @@ class _Lookup:
             at=step.at,
         )
 
-    def _genesis(self, step: GenesisStep) -> GenesisRequest:
-        environment = (item for item in self.environment.items() if item[0].startswith(_PATCH_SET))
-        return GenesisRequest(
-            pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
-            platform=step.platform,
-            speculative=step.speculative,
-            environment=tuple(sorted(environment)),
-            image=self.platform,
-            python=self.python,
-            at=step.at,
-        )
-
     def _script(self, file: ScriptFile, *, at: str) -> AnyScript:
         if file.overlay is None:
             pin = pinned(self.lock.sources, file.source or "", file="sources.yaml", at=at)
-            _check_pinned(pin, file.path, at=f"{at}: script")
+            _check_pinned(pin, file.path, at=at)
             return PinnedScript(source=pin, path=file.path)
         scripts = {script.file: script for script in self.overlay(file.overlay).scripts}
         if (script := scripts.get(file.path)) is None:
             raise ProjectError(
-                f"{at}: script: overlays/{file.overlay}/overlay.yaml lists no script {file.path!r}",
+                f"{at}: overlays/{file.overlay}/overlay.yaml lists no script {file.path!r}",
                 hint=f"it has: {', '.join(scripts)}" if scripts else "list it under 'scripts'",
             )
         return OwnScript(overlay=file.overlay, script=script)

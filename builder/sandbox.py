@@ -62,7 +62,7 @@ class Job:
     files: tuple[Laid, ...] = field(repr=False)
     """All of them inside of ``roots``."""
     inputs: tuple[Laid, ...] = field(default=(), repr=False)
-    """Read-only files; their paths are below :data:`INPUTS`."""
+    """Read-only files; their paths are relative to :data:`INPUTS`."""
     working: str = "/"
     limits: Limits = Limits()
 

@@ -93,6 +93,7 @@ def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world:
         ],
         blobs=[blob for item in made for blob in _blobs(item)],
         output=f"{output}\n",
+        until=min((day for item in made for day in item.until), default=None),
     )
     key = unchanged.key(variants, as_json=as_json)
     if raw is not None and world.store.note(notes.ANSWER, key) != raw:

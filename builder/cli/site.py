@@ -10,7 +10,7 @@ A command is a function of a :class:`Site` and its own parameters::
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from builder.cli.settings import (
     command_with_settings,
     platform_option,
 )
-from builder.cli.world import open_project, open_store, open_world, platform_of
+from builder.cli.world import open_project, open_store, open_world, platform_of, today
 from builder.oci import Platform
 from builder.pipeline import World
 from builder.project import Project
@@ -59,8 +59,8 @@ class Site:
 
     @cached_property
     def today(self) -> date:
-        """The day in UTC, by the clock of this machine: what waivers end by."""
-        return datetime.now(UTC).date()
+        """The day in UTC: what waivers end by."""
+        return today()
 
     @contextmanager
     def at_work(self, *variants: str) -> Iterator[World]:

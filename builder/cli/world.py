@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,11 @@ def store_of(settings: Settings) -> FileStore:
     return open_store(settings, open_project(settings))
 
 
+def today() -> date:
+    """The day in UTC, by the clock of this machine: what waivers end by."""
+    return datetime.now(UTC).date()
+
+
 def open_store(settings: Settings, project: Project | None = None) -> FileStore:
     """The store that the command line, the environment or the project names."""
     if settings.store is None and project is not None and project.settings.store is not None:
@@ -71,6 +77,7 @@ def open_world(
         make_wheels=adapters.wheels,
         make_engine=adapters.engine,
         make_sandbox=adapters.sandbox,
+        today=today(),
         open_layout=adapters.layout,
         make_layout=FileStore,
     )

@@ -172,7 +172,9 @@ class _Build:
         if not plus:
             return entry == self.version
         digits = _LOCAL.fullmatch(local)
-        return digits is not None and public == self.public and self.commit.startswith(digits[1])
+        if digits is None:  # a build of somebody's own, which has nothing but its whole name
+            return entry == self.version and not self.commit
+        return public == self.public and self.commit.startswith(digits[1])
 
     def distance(self, entry: str) -> tuple[int, ...]:
         """How far an entry is that does not name this build: first the same commit under another

@@ -154,11 +154,16 @@ def _names(era: Era, files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _quoted(source: bytes) -> Iterator[str]:
-    """The names that stand in quotes of their own. What is found is judged by what is around it:
-    a pattern that began with the quote would take four times as long."""
+    """The names that stand in quotes of their own, or in ``${...}`` of a shell command.
+
+    What is found is judged by what is around it: a pattern that began with the quote would take
+    four times as long.
+    """
     for found in chain.from_iterable(name.finditer(source) for name in _NAMES):
         start, end = found.span()
-        if start and source[start - 1] in _QUOTES:
+        if source.endswith(b"${", 0, start):
+            yield found[0].decode()
+        elif start and source[start - 1] in _QUOTES:
             closing = _CLOSING.match(source, end)
             if closing is not None and not closing[1]:
                 yield found[0].decode()

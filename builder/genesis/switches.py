@@ -56,8 +56,8 @@ def switched(environment: Mapping[str, str], facts: Facts) -> Switched:
 
 def spellings(flag: str, facts: Facts) -> tuple[str, ...]:
     """The variables that are read for a flag, the first one that is set winning."""
-    stem = _stem(flag)
-    if stem is None or not facts.reading.twins:
+    stem = _stem(flag) if facts.reading.twins else None
+    if stem is None:
         return (flag,)
     return (f"SNDR_ENABLE_{stem}", f"GENESIS_ENABLE_{stem}")
 

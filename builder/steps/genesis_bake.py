@@ -4,7 +4,7 @@ import json
 import logging
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from builder.changes import Change
 from builder.errors import PatchError
@@ -111,8 +111,8 @@ def _job(
             *(Laid(path=path, data=data, mode=mode) for path, data, mode in payload),
         ),
         inputs=(
-            Laid(path=f"{INPUTS[1:]}/harness.py", data=HARNESS),
-            Laid(path=f"{INPUTS[1:]}/bake.json", data=json.dumps(told).encode()),
+            Laid(path="harness.py", data=HARNESS),
+            Laid(path="bake.json", data=json.dumps(told).encode()),
         ),
     )
 
@@ -187,50 +187,39 @@ def _found(finished: Finished, files: Sequence[FileOutcome]) -> _Found:
 
 
 def _outcomes(said: Sequence[Said], found: _Found, *, at: str) -> tuple[PatchOutcome, ...]:
-    """What each patch came to, its word and the files taken together."""
+    """What each patch came to: where files are different for it, they decide, not its word."""
     outcomes = []
     for item in said:
         files = tuple(sorted(found.changed & set(item.wrote)))
-        state = PatchState(item.says)
+        state = PatchState.APPLIED if files else PatchState(item.says)
         if state is PatchState.APPLIED and not files:
             state = PatchState.RUNTIME_ONLY
+        if files and item.says == "skipped":
+            told = "%s: %s says that it was skipped, and changed %s: %s"
+            _log.warning(told, at, item.name, ", ".join(files), item.reason)
         outcomes.append(PatchOutcome(name=item.name, state=state, reason=item.reason, files=files))
-    findings = [*_unclaimed(outcomes, found), *_contradictions(outcomes, found)]
-    if findings:
+    if findings := (*_unclaimed(outcomes, found), *_marked_by_others(outcomes, found)):
         raise PatchError(
             f"{at}: what the patch set says and what the files say do not fit",
             verdict=Verdict.REFUSED,
-            findings=tuple(findings),
+            findings=findings,
         )
     _warn_unmarked(outcomes, found)
     return tuple(outcomes)
 
 
-def _unclaimed(outcomes: Sequence[PatchOutcome], found: _Found) -> list[str]:
+def _unclaimed(outcomes: Sequence[PatchOutcome], found: _Found) -> Iterator[str]:
     claimed = {path for item in outcomes for path in item.files}
-    return [
-        f"{path}: is different, and no patch wrote to it"
-        for path in sorted(found.changed - claimed)
-    ]
+    for path in sorted(found.changed - claimed):
+        yield f"{path}: is different, and no patch wrote to it"
 
 
-def _contradictions(outcomes: Sequence[PatchOutcome], found: _Found) -> list[str]:
-    applied = {item.name.casefold() for item in outcomes if item.state is PatchState.APPLIED}
-    owned = {path for item in outcomes if item.state is PatchState.APPLIED for path in item.files}
-    findings = [
-        f"{item.name}: says that it was skipped ({item.reason}), and {path} is different for it"
-        for item in outcomes
-        if item.state is PatchState.SKIPPED
-        for path in item.files
-        if path not in owned
-    ]
-    findings += [
-        f"{path}: has the marker of {name}, which does not say that it was applied"
-        for path, names in found.marked.items()
-        for name in names
-        if name.casefold() not in applied
-    ]
-    return findings
+def _marked_by_others(outcomes: Sequence[PatchOutcome], found: _Found) -> Iterator[str]:
+    wrote = {item.name.casefold(): item.files for item in outcomes}
+    for path, names in found.marked.items():
+        for name in names:
+            if path not in wrote.get(name.casefold(), ()):
+                yield f"{path}: has the marker of {name}, which did not write to it"
 
 
 def _warn_unmarked(outcomes: Sequence[PatchOutcome], found: _Found) -> None:

@@ -102,6 +102,7 @@ def test_a_wheel_whose_directory_is_gone_is_found(builder: Builder, project: Pat
 BROKEN = {
     "lockfiles/vllm.yaml": "version: 1\nvllm: [\n",
     "lockfiles/genesis.yaml": "version: 1\ngenesis: {x: {}}\n",
+    "lockfiles/waivers.yaml": "version: 1\nwaivers: {x: {}}\n",
     "lockfiles/images/hello.yaml": "version: 2\n",
     "variants/broken.yaml": "version: 1\nbase: scratch\nsteps: [{overlay: nowhere}]\n",
     "overlays/broken/overlay.yaml": "version: 1\nfiles: x\n",

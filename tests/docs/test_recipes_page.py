@@ -3,9 +3,11 @@
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from builder.errors import ProjectError
 from builder.lock import codec
 from builder.project import Project
 from builder.schema_check import check, kind_of
+from builder.settings import GenesisPolicy
 from builder.variant import (
     LayoutBase,
     OverlayStep,
@@ -103,9 +106,17 @@ def test_only_a_base_in_a_registry_keeps_an_example_from_being_built(project: Pr
 
 def test_every_kind_of_pin_has_an_example(project: Project) -> None:
     lock = project.lock
-    for pins in (lock.images, lock.pulls, lock.sources, lock.wheels, lock.genesis, lock.models):
+    kinds = (lock.images, lock.pulls, lock.sources, lock.wheels, lock.genesis, lock.models)
+    for pins in (*kinds, lock.waivers):
         assert pins
     assert set(lock.results) == {"overlay"}
+
+
+def test_the_page_has_every_rule_with_its_usual_level() -> None:
+    _, _, section = TEXT.partition("### Policy\n")
+    shown = re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", section, re.MULTILINE)
+    usual = {field.name: getattr(GenesisPolicy(), field.name) for field in fields(GenesisPolicy)}
+    assert shown == [(rule.replace("_", "-"), str(level)) for rule, level in usual.items()]
 
 
 @pytest.mark.parametrize("file", [file for file in SHOWN if file.endswith(".yaml")])
@@ -124,6 +135,7 @@ def test_the_lockfiles_of_the_page_are_in_the_form_that_we_write(project: Projec
         codec.WHEELS: codec.write_wheels(lock.wheels),
         codec.GENESIS: codec.write_genesis(lock.genesis),
         codec.MODELS: codec.write_models(lock.models),
+        codec.WAIVERS: codec.write_waivers(lock.waivers),
         "lockfiles/images/overlay.yaml": codec.write_results("overlay", lock.results["overlay"]),
     }
     for file, data in written.items():

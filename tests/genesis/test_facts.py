@@ -20,9 +20,10 @@ from tests.genesis.payloads import V7, V8, v7, v8
         pytest.param(b"MODE = 'GENESIS_MODE'", id="kept in a constant"),
         pytest.param(b'text = "os.environ.get(\\"GENESIS_MODE\\")"', id="in code that is written"),
         pytest.param(b"text = \"os.getenv('GENESIS_MODE')\"", id="in code, other quotes"),
+        pytest.param(b'command = "test ${GENESIS_MODE:-0} = 1"', id="in a shell command"),
     ],
 )
-def test_a_name_counts_when_it_stands_in_quotes_of_its_own(source: bytes) -> None:
+def test_a_name_counts_when_something_reads_it(source: bytes) -> None:
     assert v7(source).names == {"GENESIS_MODE"}
 
 

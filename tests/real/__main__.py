@@ -1,7 +1,8 @@
 """``make real``: bake, push and read back images of the real vLLM 0.22.0.
 
 Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
-pinned by lockfiles/. Ends with status 1 if a claim does not hold.
+pinned by lockfiles/. First, what real commits of the patch set say of themselves, where a copy of
+it is at hand. Ends with status 1 if a claim does not hold.
 """
 
 import sys
@@ -10,7 +11,7 @@ from contextlib import ExitStack
 from builder.cli import show
 from tests.claims import Claims
 from tests.plugins.requires import missing
-from tests.real import bakery, reading
+from tests.real import bakery, genesis_facts, reading
 from tests.real.workshop import workshop
 
 
@@ -19,6 +20,7 @@ def main() -> int:
     claims = Claims(
         "make real: the vLLM 0.22.0 wheel of PyPI, through the lockfiles of this project"
     )
+    genesis_facts.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()
