@@ -11,13 +11,14 @@ from builder import canonical
 from builder.derivation import Derivation
 from builder.digest import Digest
 from builder.errors import ProjectError
-from builder.lock.model import Lock
+from builder.lock.model import Lock, SourcePin
 from builder.oci import Platform
 from builder.python_layout import PythonLayout, from_statement
 from builder.steps.genesis import GenesisRequest
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
+from builder.steps.script import AnyScript, OwnScript, PinnedScript, ScriptRequest
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
 from builder.value import value
@@ -26,6 +27,7 @@ from builder.variant import (
     Overlay,
     OverlayStep,
     PullStep,
+    ScriptFile,
     ScriptStep,
     SourceStep,
     Step,
@@ -163,13 +165,7 @@ class _Lookup:
             case PullStep():
                 return self._pull(step)
             case OverlayStep():
-                return OverlayRequest(
-                    overlay=self.overlay(step.overlay),
-                    strict=self.strict,
-                    until_upstream=step.until_upstream,
-                    python=self.python,
-                    at=step.at,
-                )
+                return self._overlay(step)
             case SourceStep():
                 return self._source(step)
             case WheelsStep():
@@ -193,7 +189,44 @@ class _Lookup:
                     at=step.at,
                 )
             case ScriptStep():
-                raise NotImplementedError
+                return ScriptRequest(
+                    script=self._script(step.script, at=f"{step.at}.script"),
+                    interpreter=step.interpreter,
+                    touches=step.touches,
+                    arguments=step.arguments,
+                    environment=step.environment,
+                    python=self.python,
+                    at=step.at,
+                )
+
+    def _overlay(self, step: OverlayStep) -> OverlayRequest:
+        overlay = self.overlay(step.overlay)
+        if not overlay.changes:
+            raise ProjectError(
+                f"{step.at}: overlay {step.overlay!r} has nothing but scripts, so that applying it"
+                " does nothing",
+                hint="run one of them by a step of the kind 'script'",
+            )
+        return OverlayRequest(
+            overlay=overlay,
+            strict=self.strict,
+            until_upstream=step.until_upstream,
+            python=self.python,
+            at=step.at,
+        )
+
+    def _script(self, file: ScriptFile, *, at: str) -> AnyScript:
+        if file.overlay is None:
+            pin = pinned(self.lock.sources, file.source or "", file="sources.yaml", at=at)
+            _check_pinned(pin, file.path, at=at)
+            return PinnedScript(source=pin, path=file.path)
+        scripts = {script.file: script for script in self.overlay(file.overlay).scripts}
+        if (script := scripts.get(file.path)) is None:
+            raise ProjectError(
+                f"{at}: overlays/{file.overlay}/overlay.yaml lists no script {file.path!r}",
+                hint=f"it has: {', '.join(scripts)}" if scripts else "list it under 'scripts'",
+            )
+        return OwnScript(overlay=file.overlay, script=script)
 
     def _pull(self, step: PullStep) -> PullRequest:
         pin = pinned(self.lock.pulls, step.pull, file="pulls.yaml", at=step.at)
@@ -211,17 +244,21 @@ class _Lookup:
     def _source(self, step: SourceStep) -> SourceRequest:
         pin = pinned(self.lock.sources, step.source, file="sources.yaml", at=step.at)
         for item in step.files:
-            if pin.file(item.source) is None:
-                raise ProjectError(
-                    f"{item.at}: source {pin.name!r} has no pinned file {item.source!r}",
-                    hint=f"it has: {', '.join(file.path for file in pin.files)}",
-                )
+            _check_pinned(pin, item.source, at=item.at)
         return SourceRequest(
             pin=pin,
             files=step.files,
             until_upstream=step.until_upstream,
             python=self.python,
             at=step.at,
+        )
+
+
+def _check_pinned(pin: SourcePin, path: str, *, at: str) -> None:
+    if pin.file(path) is None:
+        raise ProjectError(
+            f"{at}: source {pin.name!r} has no pinned file {path!r}",
+            hint=f"it has: {', '.join(file.path for file in pin.files)}",
         )
 
 

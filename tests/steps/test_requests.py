@@ -14,6 +14,7 @@ from builder.reference import Reference
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
+from builder.steps.script import OwnScript, PinnedScript, ScriptRequest
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
 from builder.variant import (
@@ -25,6 +26,7 @@ from builder.variant import (
     PatchRule,
     Placement,
     RemoveRule,
+    Script,
 )
 
 ONE, TWO = Digest.of(b"1"), Digest.of(b"2")
@@ -73,11 +75,35 @@ REQUESTS: dict[str, Request] = {
         python=PYTHON,
     ),
 }
+REQUESTS |= {
+    "script of ours": ScriptRequest(
+        script=OwnScript(overlay="it", script=Script(file="f.py", data=b"f")),
+        interpreter="sh",
+        touches=("t",),
+        python=PYTHON,
+    ),
+    "pinned script": ScriptRequest(
+        script=PinnedScript(source=SOURCE, path="a"),
+        interpreter="python",
+        touches=("t",),
+        python=PYTHON,
+    ),
+}
 INPUTS: Mapping[type, Mapping[str, Any]] = {
     PullRequest: {"until_upstream": True, "python": None},
     OverlayRequest: {"strict": True, "until_upstream": True, "python": None},
     SourceRequest: {"until_upstream": True, "python": None},
     WheelsRequest: {"python": None},
+    ScriptRequest: {
+        "interpreter": "other",
+        "touches": ("u",),
+        "arguments": ("-v",),
+        "environment": (("A", "1"),),
+        "python": None,
+    },
+    OwnScript: {},
+    PinnedScript: {"path": "b"},
+    Script: {"data": b"g"},
     DiffRule: {"root": "/", "strip": 1, "ignore": ("x",), "strict": True},
     PullPin: {"diff": TWO},
     SourcePin: {},
@@ -104,6 +130,10 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
     OverlayRequest: {"at": AT},
     SourceRequest: {"at": AT},
     WheelsRequest: {"at": AT},
+    ScriptRequest: {"at": AT},
+    OwnScript: {"overlay": NAMES},
+    PinnedScript: {},
+    Script: {"file": NAMES},
     DiffRule: {"at": AT},
     PullPin: {
         "name": NAMES,
@@ -146,7 +176,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
     },
     Platform: {},
     PythonLayout: {},
-    Overlay: {"name": NAMES, "at": AT},
+    Overlay: {"name": NAMES, "scripts": "steps of another kind run them", "at": AT},
     FileRule: {"file": NAMES, "at": AT},
     RemoveRule: {"at": AT},
     EditRule: {"at": AT},
