@@ -25,7 +25,11 @@ PACKAGES = "BUILDER_PACKAGES"
 
 # No packages of the sandbox's own Python, no directory of the script, nothing compiled. Not -I: it
 # would ignore PYTHONHASHSEED, too, and the order of a set must not change a layer.
-_COMMANDS = {"python": ("python", "-s", "-S", "-P", "-B"), "sh": ("sh",)}
+_COMMANDS = {
+    "python": ("python", "-s", "-S", "-P", "-B"),
+    "sh": ("sh",),
+    "bash": ("/bin/bash",),
+}
 _SCRIPT = f"{INPUTS}/script"
 _LINES = 20
 
@@ -87,7 +91,7 @@ class ScriptRequest:
 
     script: AnyScript
     interpreter: str
-    """``python`` or ``sh``."""
+    """``python``, ``sh`` or ``bash``."""
     touches: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
