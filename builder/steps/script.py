@@ -173,7 +173,7 @@ class ScriptRequest:
             environment={PACKAGES: f"/{layout.packages}", **seed, **dict(self.environment)},
             roots=tuple(sorted(root for root in roots if not _is_inside(root, roots))),
             files=laid(view, sorted(tops), whole=touched),
-            inputs=(Laid(path=_SCRIPT[1:], data=script, mode=0o755),),
+            inputs=(Laid(path="script", data=script, mode=0o755),),
         )
 
     def _hold(
