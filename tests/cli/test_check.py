@@ -245,8 +245,10 @@ def test_diffs_of_pulls_are_looked_at_when_they_are_at_hand(
     assert findings(builder, "-C", str(demo), "demo") == []
 
     variant.write_text(text)
-    upstream = f"{demo}/demo/upstream.fast-export"
-    monkeypatch.setenv("BUILDER_MIRRORS", f"https://git.example.invalid/acme/vllm={upstream}")
+    acme = "https://git.example.invalid/acme"
+    upstream, patches = f"{demo}/demo/upstream.fast-export", f"{demo}/demo/patches.fast-export"
+    mirrors = f"{acme}/vllm={upstream} {acme}/vllm-patches={patches}"
+    monkeypatch.setenv("BUILDER_MIRRORS", mirrors)
     assert builder("-C", demo, "build", "demo").status == 0
     variant.write_text(text.replace('ignore: ["tests/**"]', 'ignore: ["tests/**", "doc/**"]'))
     ((severity, where, message),) = findings(builder, "-C", str(demo), "demo")

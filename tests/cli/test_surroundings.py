@@ -88,8 +88,10 @@ def test_mirrors_of_the_environment_redirect_git(
     ran = builder("-C", demo, "--offline", "build", "demo")
     assert ran.status == 8
 
-    prefix = "https://git.example.invalid/acme/vllm"
-    monkeypatch.setenv("BUILDER_MIRRORS", f"{prefix}={demo}/demo/upstream.fast-export")
+    acme = "https://git.example.invalid/acme"
+    upstream, patches = f"{demo}/demo/upstream.fast-export", f"{demo}/demo/patches.fast-export"
+    mirrors = f"{acme}/vllm={upstream} {acme}/vllm-patches={patches}"
+    monkeypatch.setenv("BUILDER_MIRRORS", mirrors)
     assert builder("-C", demo, "--offline", "build", "demo").status == 0
 
 

@@ -219,6 +219,7 @@ def test_the_second_step_of_a_file_starts_from_what_the_first_one_made(on_base: 
             "pre": str(file.pre),
             "post": str(file.post),
             "offsets": [],
+            "patches": [],
         }
         for name, file in zip(("first", "second"), files, strict=True)
     ]
