@@ -150,12 +150,11 @@ def test_patches_that_nobody_accepted_are_told_of(plain: Build, log: Log) -> Non
     build = patched(plain, APPLIED, SKIPPED)
     other = replace(accepted(build), platform=replace(build.plan.platform, architecture="arm64"))
     hold_to(build, (other,))
-    assert log.lines == [
-        (
-            "it: nobody has accepted what its 2 patches do on linux/amd64; look at them, then: builder"
-            " accept it"
-        )
-    ]
+    (said,) = log.lines
+    assert said == (
+        "it: nobody has accepted what its 2 patches do on linux/amd64; look at them, then: builder"
+        " accept it"
+    )
 
 
 def test_patches_that_are_gone_altogether_are_refused(plain: Build) -> None:
