@@ -4,7 +4,7 @@ that the one before returned. Where an image goes from there: :mod:`builder.deli
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from builder import base as bases
@@ -38,7 +38,7 @@ class World:
     make_git: Callable[[], Git]
     make_wheels: Callable[[], Wheels]
     make_engine: Callable[[], Engine]
-    make_sandbox: Callable[[], Sandbox]
+    make_sandbox: Callable[[Base | None], Sandbox]
     today: date
     """In UTC."""
     open_layout: Callable[[Path], bases.Origin]
@@ -55,10 +55,6 @@ class World:
     @cached_property
     def engine(self) -> Engine:
         return self.make_engine()
-
-    @cached_property
-    def sandbox(self) -> Sandbox:
-        return self.make_sandbox()
 
     @cached_property
     def wheels(self) -> Wheels:
@@ -88,7 +84,7 @@ def build(
     variant = project.variant(name)
     base = obtain(project, variant, world=world, platform=platform)
     chain = chained(project, variant, platform=platform, base=base, strict=strict)
-    bytes_of = materials(project, variant, world)
+    bytes_of = materials(project, variant, world, base)
     rulings = admitted(project, chain, base, world=world, materials=bytes_of)
     steps = realise(
         chain,
@@ -185,14 +181,16 @@ def planned(
     return chained(project, variant, platform=platform, base=base, strict=strict)
 
 
-def materials(project: Project, variant: Variant, world: World) -> PinnedMaterials:
-    """The pinned bytes that a variant works with."""
+def materials(
+    project: Project, variant: Variant, world: World, base: Base | None = None
+) -> PinnedMaterials:
+    """The pinned bytes that a variant works with. Programs may run in its ``base``."""
     return PinnedMaterials(
         lock=project.lock_for(variant),
         store=world.store,
         git=lambda: world.git,
         wheels=lambda: world.wheels,
-        make_sandbox=lambda: world.sandbox,
+        make_sandbox=cache(lambda: world.make_sandbox(base)),
     )
 
 

@@ -13,6 +13,7 @@ from builder.node import (
     each,
     mapping_of,
     platform,
+    reference,
     sequence_of,
     text,
     unique,
@@ -22,6 +23,8 @@ from builder.node import (
 from builder.oci import Platform
 from builder.reference import Reference
 from builder.value import field, value
+
+SANDBOXES = ("linux-namespaces", "docker-engine")
 
 FILE = "builder.yaml"
 """The name of the file, in the root of a project."""
@@ -89,6 +92,16 @@ class GenesisPolicy:
 
 
 @value
+class SandboxSettings:
+    """``sandbox``: where programs of steps run. It does not change what is built."""
+
+    use: str | None = None
+    """``linux-namespaces`` or ``docker-engine``; ``None``: the first of them that works."""
+    image: Reference | None = None
+    """For ``docker-engine``, by digest, with Python in it; ``None``: the base of the variant."""
+
+
+@value
 class ProjectSettings:
     """All of ``builder.yaml``."""
 
@@ -98,6 +111,7 @@ class ProjectSettings:
     store: str | None = None
     """Where the store is; a relative path is one in the project."""
     genesis: GenesisPolicy = GenesisPolicy()
+    sandbox: SandboxSettings = SandboxSettings()
     at: str = field(default="", compare=False)
 
 
@@ -115,10 +129,28 @@ def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
         registries=root.default("registries", each(_host, _registry), ()),
         store=root.optional("store", text),
         genesis=root.default("policy", _policy, GenesisPolicy()),
+        sandbox=root.default("sandbox", _sandbox, SandboxSettings()),
         at=root.at,
     )
     root.done()
     return settings
+
+
+def _sandbox(node: Cursor) -> SandboxSettings:
+    sandbox = SandboxSettings(
+        use=node.optional("use", word(*SANDBOXES)), image=node.optional("image", _by_digest)
+    )
+    node.done()
+    return sandbox
+
+
+def _by_digest(node: Cursor) -> Reference:
+    image = reference(node)
+    if image.digest is None:
+        raise node.error(
+            f"{str(image)!r} is not named by digest", hint="write it as NAME@sha256:..."
+        )
+    return image
 
 
 def _mirrors(node: Cursor) -> tuple[GitMirror, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.sandbox import Finished, Job, Laid, Left, LeftFile, LeftLink, LeftOther
+from builder.sandbox import INPUTS, Finished, Job, Laid, Left, LeftFile, LeftLink, LeftOther
 
 
 @dataclass
@@ -25,8 +25,10 @@ class Unguarded:
         self.jobs.append(job)
         with tempfile.TemporaryDirectory() as temporary:
             root = Path(temporary)
-            for item in (*job.files, *job.inputs):
+            for item in job.files:
                 _lay(item, root)
+            for item in job.inputs:
+                _lay(item, Path(f"{root}{INPUTS}"))
             for directory in (*job.roots, "tmp/home"):
                 (root / directory).mkdir(parents=True, exist_ok=True)
             program = {"python": sys.executable, "sh": "/bin/sh"}[job.command[0]]

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builder.adapters.store import FileStore
-from builder.base import Origin
+from builder.base import Base, Origin
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings
+from builder.errors import EnvironmentFault
 from builder.oci import Platform
 from builder.pipeline import World
 from builder.ports import Engine, Git, Registry, Wheels
@@ -123,12 +124,40 @@ class _Adapters:
     def engine(self) -> Engine:
         from builder.adapters.engine import DockerEngine
 
-        return DockerEngine(self.settings.environment.get("DOCKER_HOST"))
+        return DockerEngine(self.engine_url)
 
-    def sandbox(self) -> Sandbox:
-        from builder.adapters.sandbox import choose
+    @property
+    def engine_url(self) -> str | None:
+        return self.settings.environment.get("DOCKER_HOST")
 
-        return choose()
+    def sandbox(self, base: Base | None) -> Sandbox:
+        """As builder.yaml says; otherwise namespaces where they work, and else the engine."""
+        from builder.adapters.sandbox import NamespaceSandbox, choose
+
+        use = self.project.settings.sandbox.use
+        if use == "linux-namespaces":
+            return NamespaceSandbox()
+        if use == "docker-engine":
+            return self._container(base)
+        return choose(engine=lambda: self._container(base))
+
+    def _container(self, base: Base | None) -> Sandbox:
+        from builder.adapters.sandbox import EngineSandbox
+
+        stated = self.project.settings.sandbox.image
+        engine = self.engine()
+        if stated is not None:
+            engine.pull(stated)
+            return EngineSandbox(f"{stated.name}@{stated.digest}", base_url=self.engine_url)
+        if base is None or base.reference is None:
+            raise EnvironmentFault(
+                "sandbox: docker-engine: the variant has no base image that a program could run in",
+                hint="name one with Python in it in builder.yaml, under sandbox.image",
+            )
+        image_id = base.manifest.config.digest
+        if not engine.has_image(image_id):
+            engine.pull(replace(base.reference, tag=None, digest=base.manifest.digest))
+        return EngineSandbox(str(image_id), base_url=self.engine_url)
 
 
 def _git_mirrors(settings: Settings, project: Project) -> dict[str, str]:

@@ -103,7 +103,8 @@ def _job(
         "stand_ins": {"torch": torch},
     }
     return Job(
-        command=("python", "-I", "-S", "-B", f"{INPUTS}/harness.py", f"{INPUTS}/bake.json"),
+        # Not -I: it would ignore PYTHONHASHSEED, and the order of a set must not change a layer.
+        command=("python", "-s", "-S", "-P", "-B", f"{INPUTS}/harness.py", f"{INPUTS}/bake.json"),
         environment=target.environment,
         roots=(layout.packages,),
         files=(

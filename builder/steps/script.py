@@ -25,7 +25,11 @@ PACKAGES = "BUILDER_PACKAGES"
 
 # No packages of the sandbox's own Python, no directory of the script, nothing compiled. Not -I: it
 # would ignore PYTHONHASHSEED, too, and the order of a set must not change a layer.
-_COMMANDS = {"python": ("python", "-s", "-S", "-P", "-B"), "sh": ("sh",)}
+_COMMANDS = {
+    "python": ("python", "-s", "-S", "-P", "-B"),
+    "sh": ("sh",),
+    "bash": ("/bin/bash",),
+}
 _SCRIPT = f"{INPUTS}/script"
 _LINES = 20
 
@@ -87,7 +91,7 @@ class ScriptRequest:
 
     script: AnyScript
     interpreter: str
-    """``python`` or ``sh``."""
+    """``python``, ``sh`` or ``bash``."""
     touches: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
@@ -169,7 +173,7 @@ class ScriptRequest:
             environment={PACKAGES: f"/{layout.packages}", **seed, **dict(self.environment)},
             roots=tuple(sorted(root for root in roots if not _is_inside(root, roots))),
             files=laid(view, sorted(tops), whole=touched),
-            inputs=(Laid(path=_SCRIPT[1:], data=script, mode=0o755),),
+            inputs=(Laid(path="script", data=script, mode=0o755),),
         )
 
     def _hold(

@@ -34,7 +34,7 @@ def _bake(
     }
     (tmp_path / "bake.json").write_text(json.dumps(bake))
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", tmp_path / "harness.py", tmp_path / "bake.json"],
+        [sys.executable, "-s", "-S", "-P", "-B", tmp_path / "harness.py", tmp_path / "bake.json"],
         capture_output=True,
         env=environment or {},
         check=False,

@@ -161,7 +161,7 @@ def test_a_script_sees_the_whole_package_of_what_it_touches(sandbox: Unguarded) 
         Laid(path=CONFIG, data=b"SIZE = 128\n"),
         Laid(path=f"{P}/vllm/sub/module.py", data=b"x = 1\n"),
     )
-    assert job.inputs == (Laid(path="builder/in/script", data=script.encode(), mode=0o755),)
+    assert job.inputs == (Laid(path="script", data=script.encode(), mode=0o755),)
 
 
 def test_of_a_file_elsewhere_a_script_sees_that_file_alone(sandbox: Unguarded) -> None:
