@@ -17,6 +17,7 @@ from builder.lock.model import (
     PlatformPin,
     Result,
     ResultFile,
+    ResultPatch,
     VllmBuild,
 )
 from builder.node import (
@@ -31,10 +32,15 @@ from builder.node import (
     reference,
     sequence_of,
     text,
+    word,
 )
 from builder.oci import Platform
 from builder.reference import Reference
 from builder.strict_yaml import Writable
+
+# The words of builder.outcome.PatchState, which is above.
+_WITH_REASON = ("skipped", "failed")
+_outcome = word("applied", "runtime-only", *_WITH_REASON)
 
 
 def image_pin(name: str, node: Cursor) -> ImagePin:
@@ -162,7 +168,10 @@ def _result_record(item: Result) -> Mapping[str, Writable]:
         "digest": str(item.digest),
         "diff_ids": [str(diff_id) for diff_id in item.diff_ids],
     }
-    return record | present(files=by_key((file.path, _file_record(file)) for file in item.files))
+    return record | present(
+        patches=by_key((patch.name, _patch_record(patch)) for patch in item.patches),
+        files=by_key((file.path, _file_record(file)) for file in item.files),
+    )
 
 
 def _result(variant: str, key: Platform, node: Cursor) -> Result:
@@ -171,11 +180,26 @@ def _result(variant: str, key: Platform, node: Cursor) -> Result:
         platform=key,
         digest=node.take("digest", digest),
         diff_ids=node.take("diff_ids", sequence_of(digest)),
+        patches=node.default("patches", each(text, _patch), ()),
         files=node.default("files", each(file_path, _file), ()),
         at=node.at,
     )
     node.done()
     return value
+
+
+def _patch(name: str, node: Cursor) -> ResultPatch:
+    value = ResultPatch(
+        name=name, outcome=node.take("outcome", _outcome), reason=node.optional("reason", text)
+    )
+    node.done()
+    if value.reason is not None and value.outcome not in _WITH_REASON:
+        raise node.error(f"a reason for a patch that is {value.outcome!r}", hint="leave it out")
+    return value
+
+
+def _patch_record(patch: ResultPatch) -> Mapping[str, Writable]:
+    return present(outcome=patch.outcome, reason=patch.reason)
 
 
 def _file(path: str, node: Cursor) -> ResultFile:

@@ -398,11 +398,36 @@ BAD_LOCKS: tuple[Bad, ...] = (
         codec_only=True,
     ),
     Bad(
+        id="an outcome that nobody knows",
+        kind="results",
+        old="outcome: runtime-only",
+        new="outcome: partial",
+        message="lockfiles/images/demo.yaml:13: results.linux/amd64.patches.P78b.outcome: expected"
+        " 'applied' or 'runtime-only' or 'skipped' or 'failed', got the text 'partial'",
+    ),
+    Bad(
+        id="a reason for what needs none",
+        kind="results",
+        old="outcome: skipped",
+        new="outcome: applied",
+        message="lockfiles/images/demo.yaml:14: results.linux/amd64.patches.P8: a reason for a"
+        " patch that is 'applied'",
+        hint="leave it out",
+    ),
+    Bad(
+        id="a patch without an outcome",
+        kind="results",
+        old="        outcome: skipped\n",
+        new="",
+        message="lockfiles/images/demo.yaml:14: results.linux/amd64.patches.P8: missing key"
+        " 'outcome'",
+    ),
+    Bad(
         id="a result in which a file does not change",
         kind="results",
         old=f"\n        post: {C}",
         new=" {}",
-        message="lockfiles/images/demo.yaml:13: results.linux/amd64.files"
+        message="lockfiles/images/demo.yaml:23: results.linux/amd64.files"
         ".usr/lib/python3.12/y.py: neither 'pre' nor 'post', so that nothing changed",
     ),
 )

@@ -181,6 +181,16 @@ results:
     diff_ids:
       - {B}
       - {C}
+    patches:
+      P67:
+        outcome: applied
+      P78b:
+        outcome: runtime-only
+      P8:
+        outcome: skipped
+        reason: "opt-in: set GENESIS_ENABLE_P8"
+      "PN1 and more":
+        outcome: failed
     files:
       usr/lib/python3.12/x.py:
         pre: {A}

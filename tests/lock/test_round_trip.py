@@ -22,6 +22,7 @@ from builder.lock.model import (
     PullPin,
     Result,
     ResultFile,
+    ResultPatch,
     SourceDiff,
     SourceFile,
     SourcePin,
@@ -236,6 +237,19 @@ def test_what_is_written_reads_back_as_the_same_pins(kind: str) -> None:
                 st.builds(ResultFile, path=paths, pre=digests, post=maybe(digests))
                 | st.builds(ResultFile, path=paths, pre=st.none(), post=digests)
             ),
+            patches=st.lists(
+                st.builds(
+                    ResultPatch, name=lines, outcome=st.sampled_from(["applied", "runtime-only"])
+                )
+                | st.builds(
+                    ResultPatch,
+                    name=lines,
+                    outcome=st.sampled_from(["skipped", "failed"]),
+                    reason=maybe(lines),
+                ),
+                max_size=3,
+                unique_by=lambda patch: patch.name,
+            ).map(tuple),
         ),
         max_size=2,
         unique_by=lambda result: result.platform,
@@ -249,6 +263,7 @@ def test_what_is_written_reads_back_as_the_same_results(name: str, results: list
             digest=result.digest,
             diff_ids=result.diff_ids,
             files=result.files,
+            patches=result.patches,
         )
         for result in results
     )

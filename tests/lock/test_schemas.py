@@ -171,6 +171,7 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     model.ModelFile: ("models", "modelFile", {"path": None}),
     model.ModelPin: ("models", "pin", {"name": None, "repository": None}),
     model.Waiver: ("waivers", "waiver", {"name": None}),
+    model.ResultPatch: ("results", "resultPatch", {"name": None}),
     model.ResultFile: ("results", "resultFile", {"path": None}),
     model.Result: ("results", "result", {"variant": None, "platform": None}),
     variant.PinnedBase: ("variant", "baseImage", {}),
