@@ -4,7 +4,7 @@ Both have the same process 1 (:mod:`builder.adapters.sandbox.inside`), so that a
 environment, the same limits and the same refusals in both.
 """
 
-from builder.adapters.sandbox.choose import choose
+from builder.adapters.sandbox.choice import choose
 from builder.adapters.sandbox.engine import EngineSandbox
 from builder.adapters.sandbox.namespaces import NamespaceSandbox
 

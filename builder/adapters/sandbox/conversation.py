@@ -81,7 +81,7 @@ def hear(source: Source, job: Job) -> Finished:
     """
     started = wire.take(source)
     if started != main.STARTED:
-        raise _fault(_strings(started)[-1])
+        raise EnvironmentFault(f"sandbox: {_strings(started)[-1]}")
     try:
         return _ending(source, job)
     except wire.CutError as error:
@@ -94,7 +94,7 @@ def hear(source: Source, job: Job) -> Finished:
 def _ending(source: Source, job: Job) -> Finished:
     kind, detail = wire.take_table(source)
     if kind == main.FAULT:
-        raise _fault(detail)
+        raise SandboxError(f"sandbox: {_named(job)}: its process 1 was disturbed: {detail}")
     if kind == main.REFUSED:
         words = wire.take(source).decode("utf-8", "replace").strip()
         raise SandboxError(
@@ -125,7 +125,3 @@ def _named(job: Job) -> str:
 
 def _strings(frame: bytes) -> list[str]:
     return frame.decode("utf-8", "replace").split("\0")[:-1]
-
-
-def _fault(text: str) -> EnvironmentFault:
-    return EnvironmentFault(f"sandbox: {text}")

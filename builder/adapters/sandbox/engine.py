@@ -48,13 +48,13 @@ class EngineSandbox:
             attached = api.attach_socket(
                 name, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
             )
-            with contextlib.closing(attached):
+            streams = _Attached(attached, seconds=job.limits.seconds + _GRACE)
+            with contextlib.closing(streams):
                 api.start(name)
-                return _talk(attached, job)
+                return _talk(streams, job)
 
 
-def _talk(attached: Any, job: Job) -> Finished:
-    source = _Attached(attached, seconds=job.limits.seconds + _GRACE)
+def _talk(source: "_Attached", job: Job) -> Finished:
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         source.send(program(by_text=True) + wire.table(["container"]))
         for part in ask(job):
@@ -136,7 +136,8 @@ class _Attached:
     """The streams of a container: bytes to its standard input, and the frames of its outputs."""
 
     def __init__(self, attached: Any, *, seconds: float) -> None:
-        # docker-py gives the reader of a socket, or the socket.
+        # docker-py gives the reader of a socket, or the socket, and keeps the response with it.
+        self._attached = attached
         self._socket = getattr(attached, "_sock", attached)
         self._socket.settimeout(seconds)
         self._said = bytearray()
@@ -147,6 +148,12 @@ class _Attached:
         """The last line that process 1 wrote to its standard error."""
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else ""
+
+    def close(self) -> None:
+        """Leave: process 1 ends for it."""
+        self._attached._response.close()
+        self._attached.close()
+        self._socket.close()
 
     def send(self, data: bytes) -> None:
         """Write to the standard input."""

@@ -25,6 +25,7 @@ ENDED, REFUSED, FAULT = "ended", "refused", "fault"
 _SLACK = 16 << 20
 """Bytes that a program finds room for beyond its limit, so that it is seen to pass it."""
 _PAGE = 4096
+_READABLE = 0o555
 _NEW_FILES = 100_000
 _HOME = "/tmp/home"
 _LAST_WORDS = 4096
@@ -49,7 +50,11 @@ class Job:
         self.environment = dict(zip(pairs[::2], pairs[1::2], strict=True))
         self.roots = wire.take_table(source)
         self.working, *self.limits = wire.take_table(source)
-        self.inputs = tree.announced(wire.take_table(source))
+        self.inputs = [
+            # A container has no read-only mounts of its own: its inputs are of another user.
+            (path, mode & _READABLE, size, has_data)
+            for path, mode, size, has_data in tree.announced(wire.take_table(source))
+        ]
         self.files = tree.announced(wire.take_table(source))
 
     @property
