@@ -21,7 +21,7 @@ from builder.policy import Ruling
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
-from builder.results import compare
+from builder.results import compare, hold_to
 from builder.sandbox import Sandbox
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
@@ -70,6 +70,7 @@ def build(
     strict: bool = False,
     check: bool = False,
     locked: bool = False,
+    held: bool = True,
 ) -> Build:
     """Take variant ``name`` to an image in the store, referenced under its name.
 
@@ -77,6 +78,7 @@ def build(
         strict: Forbid hunks to move.
         check: Run every step again and compare.
         locked: Refuse another result than the accepted one.
+        held: Refuse another outcome of a patch set than the accepted one.
 
     Raises:
         BuilderError: Of the kind of what is wrong; nothing is referenced that was not before.
@@ -105,10 +107,16 @@ def build(
         platform=platform,
     )
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
-    if locked:
-        compare(made, project.results(name))
+    _hold(made, project, locked=locked, held=held)
     keep(made, store=world.store)
     return made
+
+
+def _hold(made: Build, project: Project, *, locked: bool, held: bool) -> None:
+    if locked:
+        compare(made, project.results(made.variant.name))
+    if held:
+        hold_to(made, project.results(made.variant.name))
 
 
 def admitted(

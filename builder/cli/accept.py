@@ -15,7 +15,7 @@ def command(site: Site, variants: tuple[str, ...]) -> None:
     """
     with site.at_work(*variants) as world, show.one_by_one(site.settings, "accepted") as tell:
         for name in variants:
-            made = build(site.project, name, world=world, platform=site.platform)
+            made = build(site.project, name, world=world, platform=site.platform, held=False)
             result = result_of(made)
             file = site.project.accept(result)
             tell(

@@ -1,8 +1,8 @@
 """The program that bakes: it runs a patch set's own apply module on a copy of the packages.
 
 It is read as text and run by whatever Python the sandbox has, as
-``python -s -S -P -B harness.py bake.json``; it imports nothing of ours. What the patch set decides by
-is the same in every sandbox:
+``python -s -S -P -B harness.py bake.json``; it imports nothing of ours. What the patch set decides
+by is the same in every sandbox:
 
 - ``vllm`` is a bare package over the copy, with the version of the image's; none of its own
   start-up code runs;
