@@ -31,7 +31,8 @@ class Unguarded:
                 _lay(item, Path(f"{root}{INPUTS}"))
             for directory in (*job.roots, "tmp/home"):
                 (root / directory).mkdir(parents=True, exist_ok=True)
-            program = {"python": sys.executable, "sh": "/bin/sh"}[job.command[0]]
+            word = job.command[0]
+            program = {"python": sys.executable, "sh": "/bin/sh"}.get(word, word)
             home = {"PATH": os.defpath, "HOME": f"{root}/tmp/home", "LC_ALL": "C.UTF-8"}
             done = subprocess.run(
                 (program, *(_led(word, root) for word in job.command[1:])),

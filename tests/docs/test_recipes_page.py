@@ -19,11 +19,13 @@ from builder.project import Project
 from builder.schema_check import check, kind_of
 from builder.settings import GenesisPolicy
 from builder.variant import (
+    GenesisStep,
     LayoutBase,
     OverlayStep,
     PinnedBase,
     PullStep,
     ScratchBase,
+    ScriptStep,
     SourceStep,
     Variant,
     WheelsStep,
@@ -35,8 +37,8 @@ from tests.lock.documents import changed
 PAGE = ROOT / "docs" / "recipes.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SHOWN = files_of(TEXT)
-BUILT = {"demo", "overlay", "pull", "retired", "source", "tiny", "wheels"}
-READ_ONLY = {"pinned"}
+BUILT = {"demo", "edited", "overlay", "pull", "retired", "script", "source", "tiny", "wheels"}
+READ_ONLY = {"patch-set", "pinned"}
 """The variants whose base is an image of Docker Hub."""
 PACKAGES = "usr/local/lib/python3.12/dist-packages"
 
@@ -83,7 +85,14 @@ def test_the_examples_are_a_project(project: Project) -> None:
 
 @pytest.mark.parametrize(
     "name, kind",
-    [("pull", PullStep), ("overlay", OverlayStep), ("source", SourceStep), ("wheels", WheelsStep)],
+    [
+        ("pull", PullStep),
+        ("overlay", OverlayStep),
+        ("source", SourceStep),
+        ("wheels", WheelsStep),
+        ("patch-set", GenesisStep),
+        ("script", ScriptStep),
+    ],
 )
 def test_every_kind_of_step_has_an_example_of_its_own(
     project: Project, name: str, kind: type
@@ -211,12 +220,12 @@ def baked(tmp_path_factory: pytest.TempPathFactory) -> Baked:
 
 
 @pytest.mark.golden
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_the_commands_of_the_page_print_what_it_shows(baked: Baked, compare: Compare) -> None:
     compare(PAGE, with_files(baked.page, EXAMPLES))
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_the_page_builds_every_example_that_can_be_built_offline(baked: Baked) -> None:
     for name in BUILT:
         assert baked.manifest(name)["schemaVersion"] == 2
@@ -226,7 +235,7 @@ def wheel(name: str, file: str) -> bytes:
     return (EXAMPLES / "wheels" / name / file).read_bytes()
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_scratch_and_wheels_make_a_base(baked: Baked) -> None:
     (layer,) = baked.layers("tiny")
     stem = "vllm-0.1.0-py3-none-any"
@@ -237,14 +246,14 @@ def test_scratch_and_wheels_make_a_base(baked: Baked) -> None:
     assert config["Entrypoint"] == ["python3", "-m", "vllm"]
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_what_stands_on_a_layout_keeps_its_layers(baked: Baked) -> None:
     base = baked.manifest("tiny")["layers"]
     for name in sorted(BUILT - {"tiny", "retired"}):
         assert baked.manifest(name)["layers"][:1] == base
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_the_image_settings_are_merged_into_the_base(baked: Baked) -> None:
     config = baked.config("demo")["config"]
     assert config["Env"] == ["VLLM_CACHE_ROOT=/cache", "VLLM_USE_V1=1"]
@@ -253,7 +262,7 @@ def test_the_image_settings_are_merged_into_the_base(baked: Baked) -> None:
     assert config["Entrypoint"] == ["python3", "-m", "vllm"]
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_pull_applies_the_diff_and_leaves_out_what_is_ignored(baked: Baked) -> None:
     tile, marlin = baked.added("pull")
     # The stand-in's next version is the one that has the pull request.
@@ -267,7 +276,7 @@ def test_pull_applies_the_diff_and_leaves_out_what_is_ignored(baked: Baked) -> N
     }
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_overlay_replaces_adds_removes_edits_and_patches(baked: Baked) -> None:
     whole, edited = baked.added("overlay")
     overlay = EXAMPLES / "overlays" / "marlin-pad"
@@ -288,7 +297,7 @@ def test_overlay_replaces_adds_removes_edits_and_patches(baked: Baked) -> None:
     }
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_the_patch_script_of_the_page_does_what_its_overlay_does(
     baked: Baked, tmp_path: Path
 ) -> None:
@@ -301,7 +310,14 @@ def test_the_patch_script_of_the_page_does_what_its_overlay_does(
     assert edited[f"{PACKAGES}/vllm/config.py"][1] == file.read_bytes()
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
+def test_the_script_and_the_edit_of_the_page_make_one_layer(baked: Baked) -> None:
+    (layer,) = baked.added("script")
+    assert layer == {f"{PACKAGES}/vllm/tool_parsers/parser.py": (0o644, b"deferred = True\n")}
+    assert baked.manifest("script")["layers"] == baked.manifest("edited")["layers"]
+
+
+@pytest.mark.requires("git", "unshare")
 def test_source_places_files_with_guards(baked: Baked) -> None:
     (layer,) = baked.added("source")
     assert set(layer) == {"opt/templates/qwen3.jinja", f"{PACKAGES}/vllm/tool_parsers/parser.py"}
@@ -312,7 +328,7 @@ def test_source_places_files_with_guards(baked: Baked) -> None:
     )
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_wheels_installs_into_the_packages_that_were_found(baked: Baked) -> None:
     (layer,) = baked.added("wheels")
     stem = "tile_report-1.0-py3-none-any"
@@ -322,7 +338,7 @@ def test_wheels_installs_into_the_packages_that_were_found(baked: Baked) -> None
     assert script.startswith(b"#!/usr/bin/python3\n")
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_what_upstream_has_is_left_out_and_the_rest_is_made(baked: Baked) -> None:
     base, *added = baked.layers("retired")
     assert base[f"{PACKAGES}/vllm/config.py"][1] == wheel(
@@ -337,7 +353,7 @@ def test_what_upstream_has_is_left_out_and_the_rest_is_made(baked: Baked) -> Non
     ]
 
 
-@pytest.mark.requires("git")
+@pytest.mark.requires("git", "unshare")
 def test_no_layer_of_a_patch_holds_a_record(baked: Baked) -> None:
     for name in ("demo", "overlay", "pull", "source"):
         for layer in baked.added(name):

@@ -20,6 +20,7 @@ from builder.digest import Digest
 from builder.oci import Platform
 from builder.pipeline import World
 from builder.project import Project
+from builder.sandbox import Sandbox
 from tests.flow.images import PACKAGES, MadeImage, Node, image
 
 AMD64 = Platform("linux", "amd64")
@@ -131,6 +132,16 @@ class Tiny:
             ]
         self.document(f"overlays/{name}/overlay.yaml", document)
 
+    def script(self, name: str, **scripts: str) -> None:
+        """Write an overlay of nothing but scripts; ``fix_py`` is ``fix.py``."""
+        directory = self.root / "overlays" / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        files = {file.replace("_", "."): text for file, text in scripts.items()}
+        for file, text in files.items():
+            (directory / file).write_text(text)
+        self.document(f"overlays/{name}/overlay.yaml", {"version": 1, "scripts": list(files)})
+
     def edit(self, name: str, target: str, old: str, new: str, **rule: Any) -> None:
         """Write an overlay of one anchored edit."""
         edits = [{"anchor": old, "replace": new}]
@@ -157,12 +168,15 @@ class Tiny:
         store: Path | None = None,
         platform: Platform = AMD64,
         origin: Origin | None = None,
+        sandbox: Sandbox | None = None,
         **options: bool,
     ) -> Build:
         """Build a variant in this process."""
         project, world = self.world(store=store)
         if origin is not None:
             world = replace(world, open_layout=lambda _: origin)
+        if sandbox is not None:
+            world = replace(world, make_sandbox=lambda _: sandbox)
         with world.store.lease():
             return pipeline.build(project, name, world=world, platform=platform, **options)
 
