@@ -107,8 +107,9 @@ def build(
         platform=platform,
     )
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
-    _hold(made, project, locked=locked, held=held)
     keep(made, store=world.store)
+    _hold(made, project, locked=locked, held=held)
+    name_it(made, store=world.store)
     return made
 
 
@@ -210,13 +211,19 @@ def reference_name(variant: str, platform: Platform) -> str:
 
 
 def keep(build: Build, *, store: Store) -> None:
-    """Put config, manifest and record into the store, then point the variant's name at them."""
+    """Put config, manifest and record into the store: what ``explain`` needs, also of a build that
+    is not what was accepted."""
     image = build.image
     store.put(image.config)
     store.put(image.manifest.raw)
     raw = canonical.encode(describe(build))
     if store.note(notes.IMAGE, image.digest.hex) != raw:
         store.take_note(notes.IMAGE, image.digest.hex, raw)
+
+
+def name_it(build: Build, *, store: Store) -> None:
+    """Point the variant's name at its image: the last, visible act."""
+    image = build.image
     reference = reference_name(build.variant.name, image.platform)
     if store.references().get(reference) != image.manifest.descriptor:
         store.set_reference(reference, image.manifest.descriptor)

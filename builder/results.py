@@ -63,11 +63,7 @@ def compare(build: Build, results: Sequence[Result]) -> None:
             hint=f"look at the build, then: builder accept {name}",
         )
     if wanted != got:
-        raise _refusal(
-            f"{wanted.at or name}: expected image {wanted.digest}, the build gave {got.digest}",
-            wanted,
-            got,
-        )
+        raise _refusal(wanted, got)
 
 
 def hold_to(build: Build, results: Sequence[Result]) -> None:
@@ -96,7 +92,7 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
             name,
         )
     elif (wanted.patches, wanted.files) != (got.patches, got.files):
-        raise _refusal(f"{wanted.at or name}: the patches do not do what was accepted", wanted, got)
+        raise _refusal(wanted, got)
 
 
 def differences(wanted: Result, got: Result) -> tuple[str, ...]:
@@ -137,13 +133,13 @@ def _accepted(results: Iterable[Result], platform: Platform) -> Result | None:
     return next((item for item in results if item.platform == platform), None)
 
 
-def _refusal(message: str, wanted: Result, got: Result) -> IntegrityError:
+def _refusal(wanted: Result, got: Result) -> IntegrityError:
     """One difference stays in the sentence, several have a line each."""
     lines = differences(wanted, got)
     said = f"; {lines[0]}" if len(lines) == 1 else "".join(f"\n  {line}" for line in lines)
-    name = got.variant
     return IntegrityError(
-        f"{message}{said}",
-        hint=f"if it is meant: builder accept {name}; to see why: builder build {name}, then"
-        f" builder explain {wanted.digest} {name}",
+        f"{wanted.at or got.variant}: expected image {wanted.digest}, the build gave"
+        f" {got.digest}{said}",
+        hint=f"if it is meant: builder accept {got.variant}; to see why: builder explain"
+        f" {wanted.digest} {got.digest}",
     )
