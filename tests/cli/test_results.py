@@ -123,11 +123,14 @@ def test_an_accepted_result_holds_later_builds_to_it(
     assert ran.status == 4
     assert "files that differ: usr/local/lib/python3.12/dist-packages/hello/limits.py" in ran.err
     assert file.read_bytes() == before
-    accepted = re.findall(r"expected image (sha256:\w+)", ran.err)[0]
-    assert ran.err.splitlines()[-1] == (
-        "  hint: if it is meant: builder accept hello; to see why: builder build hello, then"
-        f" builder explain {accepted} hello"
+    ((accepted, got),) = re.findall(
+        r"expected image (sha256:\w+), the build gave (sha256:\w+)", ran.err
     )
+    assert ran.err.splitlines()[-1] == (
+        "  hint: if it is meant: builder accept hello; to see why: builder explain"
+        f" {accepted} {got}"
+    )
+    assert builder("explain", accepted, got).status == 0
     assert builder("build", "hello").status == 0
     assert "hello/limits.py" in builder("explain", accepted, "hello").out
 
