@@ -41,9 +41,7 @@ def ask(job: Job) -> Iterator[bytes]:
     Raises:
         SandboxError: A word, a path or a variable that no program can be given.
     """
-    for file in job.files:
-        if not any(file.path.startswith(f"{root}/") for root in job.roots):
-            raise RuntimeError(f"{file.path!r} is in none of {job.roots!r}")
+    _check_paths(job)
     limits = job.limits
     numbers = (limits.seconds, limits.memory, limits.processes, limits.output, limits.disk)
     inputs = [(f"{INPUTS[1:]}/{each.path}", each) for each in job.inputs]
@@ -64,6 +62,16 @@ def ask(job: Job) -> Iterator[bytes]:
     for _, each in (*inputs, *laid):
         if each.data is not None:
             yield each.data
+
+
+def _check_paths(job: Job) -> None:
+    for file in job.files:
+        if not any(file.path.startswith(f"{root}/") for root in job.roots):
+            raise RuntimeError(f"{file.path!r} is in none of {job.roots!r}")
+    # Inputs are laid before privileges are given up.
+    for path in (*job.roots, *(file.path for file in (*job.files, *job.inputs))):
+        if not {"", ".", ".."}.isdisjoint(path.split("/")):
+            raise SandboxError(f"sandbox: expected a path from the root, got {path!r}")
 
 
 def _row(path: str, file: Laid) -> tuple[str, ...]:

@@ -151,7 +151,8 @@ class _Attached:
 
     def close(self) -> None:
         """Leave: process 1 ends for it."""
-        self._attached._response.close()
+        if (response := getattr(self._attached, "_response", None)) is not None:
+            response.close()
         self._attached.close()
         self._socket.close()
 

@@ -73,6 +73,8 @@ class _Python:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # Nothing is kept back that a close would have to wait for.
+            bufsize=0,
             cwd="/",
             # An interrupt of the terminal is ours to pass on.
             start_new_session=True,
@@ -109,8 +111,9 @@ def _send(process: "subprocess.Popen[bytes]", data: Iterable[bytes]) -> None:
     # What process 1 says before it ends tells more than a broken pipe.
     with contextlib.suppress(BrokenPipeError):
         for part in data:
-            process.stdin.write(part)
-        process.stdin.flush()
+            view = memoryview(part)
+            while view:
+                view = view[os.write(process.stdin.fileno(), view) :]
 
 
 def _map_users(pid: int) -> None:

@@ -9,7 +9,7 @@ from builder.sandbox import Sandbox
 from tests.adapters.sandbox.image import imported
 from tests.services_docker import running_dockerd
 
-ENGINE = pytest.mark.requires("docker", "dockerd", "root")
+ENGINE = pytest.mark.requires("dockerd", "root")
 
 
 @pytest.fixture(scope="session")

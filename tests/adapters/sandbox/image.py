@@ -5,25 +5,28 @@ libraries that ``ldd`` names, as one tar that ``docker import`` takes.
 """
 
 import io
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+
+import docker
 
 _PROGRAMS = ("sh", "cat", "ls", "sleep")
 _VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "idlelib", "__pycache__", "ensurepip"}
 
 
-def imported(host: str) -> str:
-    """Import the image into the engine at ``host``; its id."""
-    done = subprocess.run(
-        ["docker", "--host", host, "import", "-"], input=archive(), capture_output=True, check=True
-    )
-    return done.stdout.decode().strip()
+def imported(host: str, root: bytes | None = None) -> str:
+    """Import a root file system, by default :func:`archive`, into an engine; the image's id."""
+    with closing(docker.DockerClient(base_url=host)) as client:
+        said = client.api.import_image_from_data(archive() if root is None else root)
+    return str(json.loads(said)["status"])
 
 
 def archive() -> bytes:

@@ -1,16 +1,20 @@
 """However we end, nothing of a sandbox is left."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
+import docker
 import pytest
 
 from builder.adapters.sandbox import EngineSandbox, NamespaceSandbox
-from builder.sandbox import Finished
+from builder.errors import SandboxError
+from builder.sandbox import Finished, Job
 from tests.adapters.sandbox.conftest import ENGINE
 from tests.adapters.sandbox.jobs import ROOT, python
 
@@ -76,18 +80,36 @@ def test_no_process_outlives_us(arguments: tuple[str, str], number: signal.Signa
         until(lambda: not containers(arguments[1]))
 
 
-def containers(host: str) -> list[str]:
+def containers(host: str) -> list[object]:
     """All containers of an engine."""
-    done = subprocess.run(
-        ["docker", "--host", host, "ps", "--all", "--quiet"], capture_output=True, check=True
-    )
-    return done.stdout.decode().split()
+    with closing(docker.DockerClient(base_url=host)) as client:
+        return list(client.api.containers(all=True))
 
 
 @ENGINE
 def test_no_container_is_left_after_a_job(engine_sandbox: EngineSandbox, engine_host: str) -> None:
     engine_sandbox.run(python("pass"))
     until(lambda: not containers(engine_host))
+
+
+def test_process_1_ends_with_the_process_that_waits_for_it() -> None:
+    """The out-of-memory killer of the kernel may choose that one."""
+
+    def end_the_first() -> None:
+        until(lambda: len(sleepers()) == 1)
+        task = Path("/proc/self/task")
+        children = " ".join(path.read_text() for path in task.glob("*/children")).split()
+        for pid in children:
+            if Path("/proc", pid, "cmdline").read_bytes().startswith(b"python3\x00-I\x00-S\x00"):
+                os.kill(int(pid), signal.SIGKILL)
+
+    thread = threading.Thread(target=end_the_first)
+    thread.start()
+    job = Job(command=("sh", "-c", "exec sleep 4111"), roots=("opt/a",), files=())
+    with pytest.raises(SandboxError, match="its process 1 was ended"):
+        NamespaceSandbox().run(job)
+    thread.join()
+    until(lambda: not sleepers())
 
 
 def test_no_directory_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from builder.adapters.sandbox import EngineSandbox, NamespaceSandbox, choose, na
 from builder.errors import EnvironmentFault
 from builder.sandbox import Job, Sandbox
 from tests.adapters.sandbox.conftest import ENGINE
-from tests.adapters.sandbox.image import archive
+from tests.adapters.sandbox.image import archive, imported
 from tests.adapters.sandbox.jobs import python
 
 # The SDK (7.2) leaves a socket open where it cannot connect; it is collected here, not later.
@@ -181,10 +181,9 @@ def test_an_image_without_python_is_a_fault(engine_host: str) -> None:
     empty = BytesIO()
     with tarfile.open(fileobj=empty, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("x"))
-    command = ["docker", "--host", engine_host, "import", "-"]
-    done = subprocess.run(command, input=empty.getvalue(), capture_output=True, check=True)
+    image = imported(engine_host, empty.getvalue())
     with pytest.raises(EnvironmentFault, match='"python3": executable file not found'):
-        EngineSandbox(done.stdout.decode().strip(), base_url=engine_host).run(python("pass"))
+        EngineSandbox(image, base_url=engine_host).run(python("pass"))
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """What a program finds, and what comes back of what it did."""
 
+import re
+
 import pytest
 
 from builder.adapters.sandbox import EngineSandbox, NamespaceSandbox
@@ -186,6 +188,18 @@ def test_a_file_outside_of_the_roots_is_a_mistake_of_the_caller(sandbox: Sandbox
     job = Job(command=("sh",), roots=("opt/a",), files=(Laid(path="opt/ab", data=b""),))
     with pytest.raises(RuntimeError, match=r"'opt/ab' is in none of \('opt/a',\)"):
         sandbox.run(job)
+
+
+@pytest.mark.parametrize("path", ["opt/a/../../etc/passwd", "opt/a//b", "opt/a/./b", "opt/a/"])
+def test_a_path_that_leads_elsewhere_is_refused_before_anything_runs(
+    sandbox: Sandbox, path: str
+) -> None:
+    laid = (Laid(path=path, data=b""),)
+    message = re.escape(f"sandbox: expected a path from the root, got {path!r}")
+    with pytest.raises(SandboxError, match=message):
+        sandbox.run(Job(command=("sh",), roots=("opt/a",), files=laid))
+    with pytest.raises(SandboxError, match=message):
+        sandbox.run(Job(command=("sh",), roots=("opt/a",), files=(), inputs=laid))
 
 
 def test_a_zero_byte_is_refused_before_anything_runs(sandbox: Sandbox) -> None:
