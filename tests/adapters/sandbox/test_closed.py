@@ -181,12 +181,17 @@ def test_links_lead_nowhere(sandbox: Sandbox) -> None:
         pytest.param("libc.shmget(0, 1 << 20, 0o1600)", id="shared memory of no process"),
         pytest.param("libc.syscall(425, 8, bytes(120))", id="io_uring"),
         pytest.param("libc.syscall(0x40000000 + 39)", id="calls by another name"),
-        pytest.param("libc.clone(libc.exit, None, 0x10000011, None)", id="clone"),
+        pytest.param("libc.syscall(CLONE, 0x10000011, 0, 0, 0, 0)", id="clone into a namespace"),
         pytest.param("libc.kill(1, 9) or 1 / (os.getppid() == 1) and -1", id="kill process 1"),
     ],
 )
 def test_no_call_leads_out(sandbox: Sandbox, call: str) -> None:
-    text = f"import ctypes, os; libc = ctypes.CDLL(None); print({call})"
+    text = f"""
+    import ctypes, os
+    libc = ctypes.CDLL(None)
+    CLONE = {{"x86_64": 56, "aarch64": 220}}[os.uname().machine]
+    print({call})
+    """
     assert said(sandbox, text) == "-1\n"
 
 
@@ -197,12 +202,17 @@ def test_the_memory_of_process_1_is_closed(sandbox: Sandbox) -> None:
         )
 
 
-def test_it_has_no_powers_and_gains_none(sandbox: Sandbox) -> None:
-    text = """
+@pytest.mark.parametrize("process", ["self", "1"])
+def test_it_has_no_powers_and_gains_none(sandbox: Sandbox, process: str) -> None:
+    text = f"""
     wanted = ("Cap", "NoNewPrivs", "Seccomp:")
-    print([line.split()[1] for line in open("/proc/self/status") if line.startswith(wanted)])
+    print([line.split()[1] for line in open("/proc/{process}/status") if line.startswith(wanted)])
     """
     assert said(sandbox, text) == f"{['0' * 16] * 5 + ['1', '2']}\n"
+
+
+def test_it_is_the_first_to_go_where_memory_runs_out(sandbox: Sandbox) -> None:
+    assert said(sandbox, "print(open('/proc/self/oom_score_adj').read())") == "1000\n\n"
 
 
 def test_a_setuid_bit_gives_nothing(sandbox: Sandbox) -> None:

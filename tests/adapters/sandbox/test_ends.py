@@ -20,13 +20,16 @@ from tests.adapters.sandbox.jobs import ROOT, python
 
 REPOSITORY = Path(__file__).parents[3]
 
+_SLEEP = f"sleep 4111.{os.getpid()}"
+"""A command line that no other run of these tests has."""
+
 SLEEPER = """
-import os, sys, time
+import sys
 from builder.adapters.sandbox import EngineSandbox, NamespaceSandbox
 from builder.sandbox import Job, Limits
-image, host = sys.argv[1:]
+image, host, sleep = sys.argv[1:]
 sandbox = EngineSandbox(image, base_url=host) if image else NamespaceSandbox()
-sandbox.run(Job(command=("sh", "-c", "sleep 4111 & sleep 4111"), roots=("opt/a",), files=(),
+sandbox.run(Job(command=("sh", "-c", f"{sleep} & {sleep}"), roots=("opt/a",), files=(),
                 limits=Limits(seconds=3000)))
 """
 
@@ -37,7 +40,9 @@ def sleepers() -> list[int]:
     for directory in Path("/proc").iterdir():
         if directory.name.isdigit():
             try:
-                if (directory / "cmdline").read_bytes() == b"sleep\x004111\x00":
+                if (directory / "cmdline").read_bytes() == _SLEEP.replace(
+                    " ", "\0"
+                ).encode() + b"\0":
                     found.append(int(directory.name))
             except OSError:
                 continue
@@ -66,7 +71,9 @@ def arguments(request: pytest.FixtureRequest) -> tuple[str, str]:
 def test_no_process_outlives_us(arguments: tuple[str, str], number: signal.Signals) -> None:
     """SIGKILL leaves us no time to do anything about it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SLEEPER, *arguments], cwd=REPOSITORY, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", SLEEPER, *arguments, _SLEEP],
+        cwd=REPOSITORY,
+        stderr=subprocess.DEVNULL,
     )
     try:
         until(lambda: len(sleepers()) == 2)
@@ -105,7 +112,7 @@ def test_process_1_ends_with_the_process_that_waits_for_it() -> None:
 
     thread = threading.Thread(target=end_the_first)
     thread.start()
-    job = Job(command=("sh", "-c", "exec sleep 4111"), roots=("opt/a",), files=())
+    job = Job(command=("sh", "-c", f"exec {_SLEEP}"), roots=("opt/a",), files=())
     with pytest.raises(SandboxError, match="its process 1 was ended"):
         NamespaceSandbox().run(job)
     thread.join()

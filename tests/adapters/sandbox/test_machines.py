@@ -60,7 +60,8 @@ print(said(sandbox, "import os; print(os.getuid(), open('/proc/self/uid_map').re
 for path in ("/builder/in/x", "/usr/x", "/etc/passwd"):
     print(refusal(sandbox, f"open({path!r}, 'w')"))
 print(refusal(sandbox, "open('/proc/1/mem')"))
-print(said(sandbox, "print([l.split()[1] for l in open('/proc/self/status') if 'Cap' in l])"))
+for process in ("self", "1"):
+    print(said(sandbox, f"print([l[8:-1] for l in open('/proc/{process}/status') if 'Cap' in l])"))
 """
     done = subprocess.run(
         [common / "usr/bin/python3", "-B", "-c", script],
@@ -83,7 +84,27 @@ print(said(sandbox, "print([l.split()[1] for l in open('/proc/self/status') if '
         "PermissionError: [Errno 13] Permission denied: '/proc/1/mem'",
         f"{['0' * 16] * 5}",
         "",
+        f"{['0' * 16] * 5}",
+        "",
     ]
+
+
+@pytest.mark.requires("root")
+def test_the_groups_of_root_are_not_those_of_the_program() -> None:
+    script = """
+from builder.adapters.sandbox import NamespaceSandbox
+from tests.adapters.sandbox.jobs import said
+print(said(NamespaceSandbox(), "import os; print(os.getgroups())"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+        extra_groups=[0, 4, 24],
+    )
+    assert done.stdout == "[]\n\n"
 
 
 CHOOSE = """
