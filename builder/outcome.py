@@ -36,7 +36,7 @@ class FileOutcome:
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`record`."""
         return cls(
-            path=value["path"],
+            path=_text(value["path"]),
             verdict=Verdict(value["verdict"]),
             pre=Digest.parse(value["pre"]) if "pre" in value else None,
             post=Digest.parse(value["post"]) if "post" in value else None,
@@ -79,10 +79,10 @@ class PatchOutcome:
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`record`."""
         return cls(
-            name=value["name"],
+            name=_text(value["name"]),
             state=PatchState(value["state"]),
-            reason=value.get("reason", ""),
-            files=tuple(value.get("files", ())),
+            reason=_text(value.get("reason", "")),
+            files=tuple(map(_text, value.get("files", ()))),
         )
 
 
@@ -180,3 +180,9 @@ class Output:
             patches=tuple(PatchOutcome.parse(item) for item in value.get("patches", ())),
             sandbox=value.get("sandbox"),
         )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {value!r}")
+    return value

@@ -77,11 +77,11 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
         IntegrityError: A result was accepted for this platform, and a patch, or a file that the
             variant changes, came out differently.
     """
-    got = result_of(build)
-    if not got.patches:
+    wanted = _accepted(results, build.plan.platform)
+    has_patches = any(item.output.patches for item in build.steps)
+    if not has_patches and (wanted is None or not wanted.patches):
         return
-    name = build.variant.name
-    wanted = _accepted(results, got.platform)
+    got, name = result_of(build), build.variant.name
     if wanted is None:
         _log.warning(
             "%s: nobody has accepted what its %d patches do on %s; look at them, then: builder"

@@ -11,6 +11,7 @@ STATUSES = {
     "IntegrityError": 4,
     "PolicyError": 5,
     "PatchError": 6,
+    "SandboxError": 6,
     "GoneError": 7,
     "NetworkError": 8,
     "AuthError": 8,

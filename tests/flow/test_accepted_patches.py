@@ -51,8 +51,8 @@ def refusal(build: Build, result: Result) -> str:
         hold_to(build, (result,))
     assert caught.value.exit_status == 4
     assert caught.value.hint == (
-        f"if it is meant: builder accept it; to see why: builder build it, then builder explain"
-        f" {result.digest} it"
+        f"if it is meant: builder accept it; to see why: builder explain {result.digest}"
+        f" {build.image.digest}"
     )
     return caught.value.message
 
@@ -93,8 +93,8 @@ def test_one_other_outcome_is_refused_in_one_sentence(plain: Build) -> None:
     result = accepted(patched(plain, APPLIED, SKIPPED))
     lost = replace(APPLIED, state=PatchState.SKIPPED, reason="no speculative decoding", files=())
     assert refusal(patched(plain, lost, SKIPPED), result) == (
-        "lockfiles/images/it.yaml:4: results.linux/amd64: the patches do not do what was accepted;"
-        " P67: applied -> skipped (no speculative decoding)"
+        f"lockfiles/images/it.yaml:4: results.linux/amd64: expected image {result.digest}, the"
+        f" build gave {plain.image.digest}; P67: applied -> skipped (no speculative decoding)"
     )
 
 
@@ -162,3 +162,9 @@ def test_patches_that_are_gone_altogether_are_refused(plain: Build) -> None:
     with pytest.raises(IntegrityError) as caught:
         compare(plain, (result,))
     assert caught.value.message.endswith("; P67: gone")
+
+
+def test_a_variant_that_lost_its_patch_set_is_held_to_it_too(plain: Build) -> None:
+    result = accepted(patched(plain, SKIPPED))
+
+    assert refusal(plain, result).endswith(f"; {SKIPPED.name}: gone")

@@ -290,6 +290,9 @@ registries:
     ca: certificates/ca.pem
     tags: true
 store: .store
+sandbox:
+  use: docker-engine
+  image: hub.example:5000/python:3@sha256:1111111111111111111111111111111111111111111111111111111111111111
 policy:
   genesis:
     allowlist: warning

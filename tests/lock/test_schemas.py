@@ -206,6 +206,7 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
             "version_range": "version-range",
         },
     ),
+    settings.SandboxSettings: ("settings", "sandbox", {}),
     settings.ProjectSettings: (
         "settings",
         "",
