@@ -290,9 +290,6 @@ registries:
     ca: certificates/ca.pem
     tags: true
 store: .store
-sandbox:
-  use: docker-engine
-  image: hub.example:5000/python:3@sha256:1111111111111111111111111111111111111111111111111111111111111111
 policy:
   genesis:
     allowlist: warning
@@ -306,6 +303,9 @@ policy:
     retired: error
     superseded: off
     version-range: off
+sandbox:
+  use: docker-engine
+  image: hub.example:5000/python:3@sha256:1111111111111111111111111111111111111111111111111111111111111111
 """,
 }
 

@@ -10,12 +10,14 @@ from builder.lock import codec
 from builder.lock.model import GenesisPin, ImagePin, Lock, ModelPin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.recipe import read_overlay, read_variant
+from builder.reference import Reference
 from builder.settings import (
     GenesisPolicy,
     GitMirror,
     Level,
     ProjectSettings,
     RegistrySettings,
+    SandboxSettings,
     read_settings,
 )
 from builder.variant import (
@@ -222,6 +224,10 @@ def test_settings_are_read_with_all_that_they_can_say() -> None:
             retired=Level.ERROR,
             superseded=Level.OFF,
             version_range=Level.OFF,
+        ),
+        sandbox=SandboxSettings(
+            use="docker-engine",
+            image=Reference.parse(f"hub.example:5000/python:3@sha256:{'1' * 64}"),
         ),
     )
 
