@@ -11,7 +11,14 @@ from typing import Any, Protocol
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, ProjectError
+from builder.errors import (
+    AuthError,
+    GoneError,
+    IntegrityError,
+    NetworkError,
+    ProjectError,
+    RateLimitError,
+)
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.ports import Registry, Store
@@ -72,8 +79,35 @@ def obtain_pinned(
         IntegrityError: What was fetched contradicts the lock: another config, other layers or
             diff_ids, a manifest that is not a member of the pinned index.
         ProjectError: The lock has neither an index nor this platform.
-        GoneError, NetworkError: A document is not in the store and cannot be had.
+        GoneError, NetworkError: A document is not in the store and cannot be had; the message
+            names the pin, the hint whoever keeps its bytes.
     """
+    try:
+        return _obtain_pinned(pin, platform, store=store, registry=registry)
+    except (GoneError, NetworkError) as error:
+        known_better = isinstance(error, AuthError | RateLimitError)
+        hint = error.hint if known_better else f"{error.hint}; {_keepers(pin)}"
+        raise type(error)(f"{pin.at}: {error.message}", hint=hint) from error
+
+
+def _keepers(pin: ImagePin) -> str:
+    """Who has the bytes of a base that cannot be had where the lock says."""
+    places = [str(item.registry or item.layout) for item in pin.escrow]
+    if not places:
+        return (
+            "nobody is known to keep its bytes (the lock has no escrow): a machine that has pulled"
+            " the image can copy it by digest to a registry of yours, which builder.yaml then names"
+            f" as a mirror of {pin.follows.registry}"
+        )
+    return (
+        f"the lock says that it is kept in {', '.join(places)}: name that as a mirror of"
+        f" {pin.follows.registry} in builder.yaml"
+    )
+
+
+def _obtain_pinned(
+    pin: ImagePin, platform: Platform, *, store: Store, registry: Callable[[], Registry]
+) -> Base:
     origin = RegistryOrigin(registry, pin.follows)
     known = pin.platform(platform)
     manifest_digest = None if known is None else known.manifest

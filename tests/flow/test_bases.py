@@ -504,3 +504,25 @@ def test_the_settings_of_the_base_stay_but_for_what_the_variant_says(
         "Env": ["PATH=/usr/bin", "VLLM_A=3", "VLLM_C=4"],
         "Cmd": ["--port", "1"],
     }
+
+
+@pytest.mark.usefixtures("registry")  # it answers, and has nothing
+@pytest.mark.parametrize(
+    ("fields", "keepers"),
+    [
+        ({}, "nobody is known to keep its bytes (the lock has no escrow)"),
+        (
+            {"escrow": [{"registry": "ours.example/kept", "digest": str(NOWHERE)}]},
+            "the lock says that it is kept in ours.example/kept: name that as a mirror of",
+        ),
+    ],
+)
+def test_a_base_that_is_gone_is_named_with_whoever_keeps_it(
+    edited: Tiny, fields: dict[str, Any], keepers: str
+) -> None:
+    edited.pin(base_image(), **fields)
+    with pytest.raises(GoneError) as caught:
+        edited.bake()
+    assert caught.value.message.startswith("lockfiles/vllm.yaml:4: vllm.base: registry.test/base@")
+    assert caught.value.hint is not None
+    assert keepers in caught.value.hint
