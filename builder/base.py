@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, ProjectError
+from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.ports import Registry, Store
@@ -74,7 +74,29 @@ def obtain_pinned(
         ProjectError: The lock has neither an index nor this platform.
         GoneError, NetworkError: A document is not in the store and cannot be had.
     """
-    origin = RegistryOrigin(registry, pin.follows)
+    try:
+        return _obtain_pinned(pin, platform, RegistryOrigin(registry, pin.follows), store)
+    except GoneError as error:
+        raise GoneError(error.message, hint=_copies(pin)) from error
+    except NetworkError as error:
+        if error.hint != NetworkError.usual_hint:
+            raise  # it knows better
+        raise NetworkError(error.message, hint=f"try again; {_copies(pin)}") from error
+
+
+def _copies(pin: ImagePin) -> str:
+    """Where else the bytes of a base may be, which is what helps once upstream has deleted it."""
+    mirror = f"name it as a mirror of {pin.follows.registry} in builder.yaml"
+    if pin.escrow:
+        places = ", ".join(str(item.registry or item.layout) for item in pin.escrow)
+        return f"a copy is kept at {places}: {mirror}"
+    return (
+        f"the lock names no copy ('escrow' of {pin.name!r}): from a place that still has the image,"
+        f" skopeo copy --all --preserve-digests it to a registry, and {mirror}"
+    )
+
+
+def _obtain_pinned(pin: ImagePin, platform: Platform, origin: RegistryOrigin, store: Store) -> Base:
     known = pin.platform(platform)
     manifest_digest = None if known is None else known.manifest
     if pin.index is not None:
