@@ -11,14 +11,7 @@ from typing import Any, Protocol
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import (
-    AuthError,
-    GoneError,
-    IntegrityError,
-    NetworkError,
-    ProjectError,
-    RateLimitError,
-)
+from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.ports import Registry, Store
@@ -83,32 +76,29 @@ def obtain_pinned(
             names the pin, the hint whoever keeps its bytes.
     """
     try:
-        return _obtain_pinned(pin, platform, store=store, registry=registry)
-    except (GoneError, NetworkError) as error:
-        known_better = isinstance(error, AuthError | RateLimitError)
-        hint = error.hint if known_better else f"{error.hint}; {_keepers(pin)}"
+        return _obtain_pinned(pin, platform, RegistryOrigin(registry, pin.follows), store)
+    except GoneError as error:
+        raise GoneError(f"{pin.at}: {error.message}", hint=_copies(pin)) from error
+    except NetworkError as error:
+        hint = error.hint
+        if hint == NetworkError.usual_hint:  # others know better
+            hint = f"try again; {_copies(pin)}"
         raise type(error)(f"{pin.at}: {error.message}", hint=hint) from error
 
 
-def _keepers(pin: ImagePin) -> str:
-    """Who has the bytes of a base that cannot be had where the lock says."""
-    places = [str(item.registry or item.layout) for item in pin.escrow]
-    if not places:
-        return (
-            "nobody is known to keep its bytes (the lock has no escrow): a machine that has pulled"
-            " the image can copy it by digest to a registry of yours, which builder.yaml then names"
-            f" as a mirror of {pin.follows.registry}"
-        )
+def _copies(pin: ImagePin) -> str:
+    """Where else the bytes of a base may be, which is what helps once upstream has deleted it."""
+    mirror = f"name it as a mirror of {pin.follows.registry} in builder.yaml"
+    if pin.escrow:
+        places = ", ".join(str(item.registry or item.layout) for item in pin.escrow)
+        return f"a copy is kept at {places}: {mirror}"
     return (
-        f"the lock says that it is kept in {', '.join(places)}: name that as a mirror of"
-        f" {pin.follows.registry} in builder.yaml"
+        f"the lock names no copy ('escrow' of {pin.name!r}): from a place that still has the image,"
+        f" skopeo copy --all --preserve-digests it to a registry, and {mirror}"
     )
 
 
-def _obtain_pinned(
-    pin: ImagePin, platform: Platform, *, store: Store, registry: Callable[[], Registry]
-) -> Base:
-    origin = RegistryOrigin(registry, pin.follows)
+def _obtain_pinned(pin: ImagePin, platform: Platform, origin: RegistryOrigin, store: Store) -> Base:
     known = pin.platform(platform)
     manifest_digest = None if known is None else known.manifest
     if pin.index is not None:

@@ -50,10 +50,18 @@ def _asked(first: Record, second: Record) -> Iterator[Difference]:
 
 
 def _came_out(first: Record, second: Record) -> Iterator[Difference]:
+    ours, theirs = _patches(first.steps), _patches(second.steps)
+    for name in dict.fromkeys([*ours, *theirs]):
+        yield from _compare(f"patch {name}", ours.get(name), theirs.get(name))
     ours, theirs = _posts(first.steps), _posts(second.steps)
     for path in sorted({*ours, *theirs}):
         yield from _compare(f"file {path}", ours.get(path), theirs.get(path))
     yield from _compare("image", str(first.digest), str(second.digest))
+
+
+def _patches(steps: Sequence[RecordedStep]) -> dict[str, str]:
+    """What became of each patch of a patch set."""
+    return {patch.name: str(patch.state) for step in steps for patch in step.output.patches}
 
 
 def _posts(steps: Sequence[RecordedStep]) -> dict[str, str]:

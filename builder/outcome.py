@@ -66,6 +66,11 @@ class PatchOutcome:
     files: tuple[str, ...] = ()
     """What it wrote to, in the image, sorted."""
 
+    @property
+    def why(self) -> str:
+        """The reason on one line, without what would colour it."""
+        return "".join(filter(str.isprintable, " ".join(self.reason.split())))
+
     def record(self) -> dict[str, Any]:
         """As JSON."""
         value: dict[str, Any] = {"name": self.name, "state": str(self.state)}

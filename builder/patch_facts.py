@@ -16,8 +16,8 @@ def facts_of(pin: GenesisPin, materials: Materials, *, store: Store, keep: bool 
         GoneError, NetworkError: The payload is not at hand and cannot be had.
     """
     if pin.payload is not None:
-        raw = store.note(notes.FACTS, str(pin.payload.tree))
-        if raw is not None and (kept := _parsed(raw, pin.payload.path)) is not None:
+        kept = kept_facts(str(pin.payload.tree), store)
+        if kept is not None and kept.payload == pin.payload.path:
             return kept
     payload = materials.payload(pin)  # which refuses a pin without one
     path = "" if pin.payload is None else pin.payload.path
@@ -27,9 +27,12 @@ def facts_of(pin: GenesisPin, materials: Materials, *, store: Store, keep: bool 
     return facts
 
 
-def _parsed(raw: bytes, payload: str) -> Facts | None:
+def kept_facts(tree: str, store: Store) -> Facts | None:
+    """The facts of the payload with this tree, where the store has them."""
+    raw = store.note(notes.FACTS, tree)
+    if raw is None:
+        return None
     try:
-        facts = Facts.parse(canonical.decode(raw, at="facts"))
+        return Facts.parse(canonical.decode(raw, at="facts"))
     except notes.MALFORMED:
         return None
-    return facts if facts.payload == payload else None

@@ -39,12 +39,8 @@ def result_of(build: Build) -> Result:
 
 
 def _patch(patch: PatchOutcome) -> ResultPatch:
-    reason = _on_one_line(patch.reason) if patch.state in _TOLD else ""
+    reason = patch.why[:_REASON] if patch.state in _TOLD else ""
     return ResultPatch(name=patch.name, outcome=str(patch.state), reason=reason or None)
-
-
-def _on_one_line(text: str) -> str:
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:_REASON]
 
 
 def compare(build: Build, results: Sequence[Result]) -> None:
@@ -84,11 +80,12 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
     got, name = result_of(build), build.variant.name
     if wanted is None:
         _log.warning(
-            "%s: nobody has accepted what its %d patches do on %s; look at them, then: builder"
-            " accept %s",
+            "%s: nobody has accepted what its %d patches do on %s; look at them: builder patches"
+            " %s; then: builder accept %s",
             name,
             len(got.patches),
             got.platform,
+            name,
             name,
         )
     elif (wanted.patches, wanted.files) != (got.patches, got.files):

@@ -8,7 +8,7 @@ from datetime import date
 
 from builder.check.files import documents, orphans, readable, strays
 from builder.check.finding import Finding, Severity
-from builder.check.genesis import needless_waivers, patch_set, waivers
+from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
 from builder.check.pins import local_wheels, models, unused
 from builder.check.recipe import recipe
 from builder.errors import BuilderError
@@ -60,6 +60,7 @@ def check(
         )
     findings += local_wheels(lock, at_hand)
     findings += models(lock)
+    findings += plugins(lock)
     findings += waivers(lock, today)
     if not wanted:
         findings += needless_waivers(lock)

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError, OfflineError, ProjectError
+from builder.genesis.eras import era_of
 from builder.genesis.facts import Facts
 from builder.lock.codec_waivers import day
 from builder.lock.model import GenesisPin, Lock, Waiver
@@ -38,6 +39,8 @@ def patch_set(
         if not isinstance(step, GenesisStep) or step.genesis not in lock.genesis:
             continue  # a pin that is missing is named with the recipe
         pin = lock.genesis[step.genesis]
+        if pin.payload is None:
+            continue  # said of the step's derivation
         try:
             case = Case(variant=variant.name, step=step, pin=pin, facts=facts(pin))
         except OfflineError:
@@ -84,6 +87,20 @@ def _finding(at: str, objection: Objection) -> Finding:
     if objection.level is Level.ERROR:
         return error_at(at, objection.error(at))
     return warning_at(at, f"{objection.rule}: {objection.message}", hint=objection.hint)
+
+
+def plugins(lock: Lock) -> Iterator[Finding]:
+    """Patch sets that nothing would call when the image runs."""
+    for pin in lock.genesis.values():
+        era = None if pin.payload is None else era_of(pin.payload.path)
+        if era is not None and era.plugins and pin.plugin is None:
+            yield warning_at(
+                pin.at,
+                "no 'plugin': vLLM's processes do not call the patch set, and what it does in"
+                " memory is lost",
+                hint="pin the directory of its plugin, and the id of its tree: one of"
+                f" {', '.join(era.plugins)}",
+            )
 
 
 def waivers(lock: Lock, today: date) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "load": "Load a built variant into the local Docker Engine.",
     "check": "Say everything that can be said without building.",
     "waive": "Let a variant build on a base that its patch set does not list.",
+    "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",

@@ -8,9 +8,8 @@ from builder.build_record import Record, recorded
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
 from builder.digest import Digest
-from builder.errors import ProjectError, UsageError
+from builder.errors import ProjectError
 from builder.explain import Difference, differences
-from builder.pipeline import kept
 
 
 @project_command(
@@ -24,20 +23,9 @@ def command(site: Site, first: str, second: str) -> None:
     A and B are variants (their last build on this machine) or digests of images that were built
     here.
     """
-    one, two = (recorded(_image(site, name), site.store) for name in (first, second))
+    one, two = (recorded(site.image(name), site.store) for name in (first, second))
     found = differences(one, two)
     show.result(site.settings, _document(one, two, found), _text(one, two, found))
-
-
-def _image(site: Site, name: str) -> Digest:
-    if not name.startswith("sha256:"):
-        return kept(site.project, name, store=site.store, platform=site.platform)
-    try:
-        return Digest.parse(name)
-    except ProjectError as error:
-        raise UsageError(
-            error.message, hint="builder build --json and builder store du --json print digests"
-        ) from error
 
 
 def _document(one: Record, two: Record, found: tuple[Difference, ...]) -> dict[str, Any]:

@@ -25,8 +25,10 @@ from builder.cli.settings import (
     platform_option,
 )
 from builder.cli.world import open_project, open_store, open_world, platform_of, today
+from builder.digest import Digest
+from builder.errors import ProjectError, UsageError
 from builder.oci import Platform
-from builder.pipeline import World
+from builder.pipeline import World, kept
 from builder.project import Project
 
 if TYPE_CHECKING:
@@ -61,6 +63,23 @@ class Site:
     def today(self) -> date:
         """The day in UTC: what waivers end by."""
         return today()
+
+    def image(self, name: str) -> Digest:
+        """The image that is meant: a variant's (its last build on this machine), or that of a
+        digest.
+
+        Raises:
+            UsageError: It looks like a digest, and is none.
+            ProjectError: The variant is not there, or was not built.
+        """
+        if not name.startswith("sha256:"):
+            return kept(self.project, name, store=self.store, platform=self.platform)
+        try:
+            return Digest.parse(name)
+        except ProjectError as error:
+            raise UsageError(
+                error.message, hint="builder build --json and builder store du --json print digests"
+            ) from error
 
     @contextmanager
     def at_work(self, *variants: str) -> Iterator[World]:

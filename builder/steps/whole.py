@@ -73,8 +73,11 @@ def together(failures: Sequence[PatchError], *, total: int, at: str) -> PatchErr
             findings=tuple(failure.message for failure in failures),
             hint="drop the files that upstream has from the step",
         )
+    said = f"{len(failures)} of {total} files do not apply"
+    if verdicts == {Verdict.ALREADY_UPSTREAM}:
+        said = f"the base has this change already, in all of its {total} files"
     return PatchError(
-        f"{at}: {len(failures)} of {total} files do not apply",
+        f"{at}: {said}",
         verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.REFUSED,
         path=first.path,
         findings=tuple(f"{failure.verdict}: {failure.message}" for failure in failures),

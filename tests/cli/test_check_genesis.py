@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.check import Finding, Severity
-from builder.check.genesis import needless_waivers, patch_set, waivers
+from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
 from builder.errors import OfflineError
 from builder.genesis.facts import Facts, read_facts
 from builder.lock import codec
@@ -203,8 +203,31 @@ def test_waivers_are_looked_at_with_the_project(night: Path, builder: Builder) -
     (night / "variants/night.yaml").unlink()
     waived(night, "2020-02-29", genesis="6" * 40)
     found = builder("check", "hello", "--json").json["findings"]
-    assert [item["message"] for item in found] == ["waivers.w: ended on 2020-02-29"]
+    plugin = "genesis.v1: no 'plugin': vLLM's processes do not call the patch set, and what it does"
+    assert [item["message"] for item in found] == [
+        f"{plugin} in memory is lost",
+        "waivers.w: ended on 2020-02-29",
+    ]
+    assert "genesis_vllm_plugin" in found[0]["hint"]
     found = builder("check", "--json").json["findings"]
     assert "waivers.w: no pin of a patch set has the commit 666666666666" in {
         item["message"] for item in found
     }
+
+
+def test_a_pin_with_its_plugin_or_of_an_era_without_one_is_complete(night: Path) -> None:
+    file = night / "lockfiles/genesis.yaml"
+    without = file.read_text()
+    plugin = f"    plugin: {{path: tools/genesis_vllm_plugin, tree: '{'a' * 40}'}}\n"
+    for text in (without + plugin, without.replace("vllm/_genesis", "sndr")):
+        file.write_text(text)
+        assert list(plugins(Project(night).lock)) == []
+
+
+def test_a_pin_without_a_payload_is_said_once(night: Path, builder: Builder) -> None:
+    file = night / "lockfiles/genesis.yaml"
+    file.write_text(file.read_text().partition("    payload:")[0])
+    found = builder("check", "night", "--json").json["findings"]
+    assert [item["message"] for item in found if "payload" in item["message"]] == [
+        "genesis.v1: no 'payload', so that nothing says what the patch set installs"
+    ]

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from builder.digest import Digest
+from builder.explain import differences
 from tests.cli.conftest import Builder
+from tests.cli.test_patches import outcome, record
 from tests.plugins.golden import Golden
 
 
@@ -80,4 +82,14 @@ def test_steps_in_another_order_are_said_to_be(builder: Builder, project: Path) 
             "first": "wheels, other, greeting",
             "second": "wheels, greeting, other",
         }
+    ]
+
+
+def test_patches_that_came_to_something_else_are_said_to_have() -> None:
+    first = record(outcome("P1", "applied", "", "a"), outcome("P2", "skipped", "opt-in"))
+    second = record(outcome("P1", "skipped", "the anchor is gone"), outcome("P3", "applied"))
+    assert [(item.where, item.first, item.second) for item in differences(first, second)] == [
+        ("patch P1", "applied", "skipped"),
+        ("patch P2", "skipped", None),
+        ("patch P3", None, "applied"),
     ]

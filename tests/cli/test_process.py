@@ -246,7 +246,7 @@ def test_the_script_for_a_shell_is_printed(command: Builder) -> None:
 
 
 COMPLETIONS = {
-    "commands": ("builder p", ["plan", "push"]),
+    "commands": ("builder p", ["patches", "plan", "push"]),
     "sub-commands": ("builder store ", ["verify", "gc", "du"]),
     "variants": ("builder build he", ["hello"]),
     "variants of another project": ("builder -C ../other plan ", ["second"]),

@@ -37,7 +37,10 @@ from tests.lock.documents import changed
 PAGE = ROOT / "docs" / "recipes.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SHOWN = files_of(TEXT)
-BUILT = {"demo", "edited", "overlay", "pull", "retired", "script", "source", "tiny", "wheels"}
+BUILT = {
+    *("demo", "edited", "entry", "overlay", "pull", "retired", "script", "source", "tiny"),
+    "wheels",
+}
 READ_ONLY = {"patch-set", "pinned"}
 """The variants whose base is an image of Docker Hub."""
 PACKAGES = "usr/local/lib/python3.12/dist-packages"
@@ -251,6 +254,31 @@ def test_what_stands_on_a_layout_keeps_its_layers(baked: Baked) -> None:
     base = baked.manifest("tiny")["layers"]
     for name in sorted(BUILT - {"tiny", "retired"}):
         assert baked.manifest(name)["layers"][:1] == base
+
+
+@pytest.mark.requires("git", "unshare")
+def test_an_entry_point_of_ones_own_runs_the_command_or_fails(baked: Baked, tmp_path: Path) -> None:
+    (layer,) = baked.added("entry")
+    mode, script = layer["usr/local/bin/start"]
+    assert mode == 0o755
+    assert baked.config("entry")["config"]["Entrypoint"][0] == "/usr/local/bin/start"
+    start = tmp_path / "start"
+    start.write_bytes(script)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", start, "echo", "served"],
+            env={"MODEL": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = run()
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == f"start: no model in '{tmp_path}'\n"
+    (tmp_path / "config.json").touch()
+    assert run().stdout == "served\n"
 
 
 @pytest.mark.requires("git", "unshare")

@@ -153,4 +153,4 @@ def test_all_files_upstream_is_already_upstream_as_a_whole() -> None:
     with pytest.raises(PatchError) as caught:
         place([overlay(), other], image(serving=OURS, other=OURS), at="step")
     assert caught.value.verdict == Verdict.ALREADY_UPSTREAM
-    assert caught.value.message == "step: 2 of 2 files do not apply"
+    assert caught.value.message == ("step: the base has this change already, in all of its 2 files")
