@@ -17,6 +17,7 @@ import yaml
 
 from builder.cli.settings import Settings
 from builder.cli.world import open_project, open_world
+from builder.errors import GoneError, NetworkError
 from builder.pipeline import materials
 from builder.project import Project
 from builder.steps.genesis_bake import HARNESS
@@ -75,17 +76,23 @@ class Trial:
 
 def proofs(shop: Workshop, claims: Claims) -> None:
     """All of them; where the repository or the wheel is not to be had, that is said."""
-    shop.fetch_wheel(Project(ROOT).wheels[WHEEL])
+    claim = "Genesis 7b9fd319 on vLLM 0.20.2"
+    try:
+        shop.fetch_wheel(Project(ROOT).wheels[WHEEL])
+    except (GoneError, NetworkError) as error:
+        claims.not_run(claim, f"the wheel is not to be had: {error}")
+        return
     trial = _trial(shop)
     trial.write()
     refused = trial.refusal()
-    if refused is not None and refused.status in (7, 8):
-        claims.not_run("Genesis on vLLM 0.20.2", f"its repository is not to be had: {refused.said}")
+    if refused is not None and refused.status in (GoneError.exit_status, NetworkError.exit_status):
+        claims.not_run(claim, f"its repository is not to be had: {refused.said}")
         return
-    _allowlist(trial, refused, claims)
-    _bake(trial, claims)
-    _hints(trial, claims)
-    _lint(trial, claims)
+    with claims.group(claim):
+        _allowlist(trial, refused, claims)
+        _bake(trial, claims)
+        _hints(trial, claims)
+        _lint(trial, claims)
     shop.drop(trial.builder)
 
 
