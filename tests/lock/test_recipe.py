@@ -227,7 +227,7 @@ def test_settings_are_read_with_all_that_they_can_say() -> None:
         ),
         sandbox=SandboxSettings(
             use="docker-engine",
-            image=Reference.parse(f"hub.example:5000/python:3@sha256:{'1' * 64}"),
+            image=Reference.parse(f"hub.test:5000/py:3@sha256:{'1' * 64}"),
         ),
     )
 
