@@ -15,15 +15,23 @@ from typing import Any
 
 import yaml
 
+from builder import notes
+from builder.adapters.store import FileStore
 from builder.cli.settings import Settings
 from builder.cli.world import open_project, open_world
+from builder.digest import Digest
 from builder.errors import GoneError, NetworkError
 from builder.pipeline import materials
 from builder.project import Project
 from builder.steps.genesis_bake import HARNESS
+from tests.adapters.sandbox.image import system
 from tests.claims import Claims
 from tests.commands import ROOT, Builder, CommandError, run
+from tests.flow.images import Layer as Packed
+from tests.flow.images import image, push
+from tests.plugins.requires import missing
 from tests.real.workshop import Workshop
+from tests.services_docker import running_dockerd
 
 RECIPE = "tq3-mtp-genesis"
 PIN = "genesis-v7.72.2"
@@ -90,7 +98,7 @@ def proofs(shop: Workshop, claims: Claims) -> None:
         return
     with claims.group(claim):
         _allowlist(trial, refused, claims)
-        _bake(trial, claims)
+        _in_a_container(trial, _bake(trial, claims), claims)
         _hints(trial, claims)
         _lint(trial, claims)
     shop.drop(trial.builder)
@@ -117,7 +125,8 @@ def _allowlist(trial: Trial, refused: CommandError | None, claims: Claims) -> No
     trial.builder.run("waive", TRIAL, *said, "--until", until)
 
 
-def _bake(trial: Trial, claims: Claims) -> None:
+def _bake(trial: Trial, claims: Claims) -> str:
+    """Bake, and hold what came of it to what is known of it; the digest of the layer."""
     trial.builder.run("build", BASE)
     document, first = trial.builder.ask("build", TRIAL)
     claims.holds("Genesis is baked in under 5 s, the base being there", first < 5, f"{first:.2f} s")
@@ -150,6 +159,41 @@ def _bake(trial: Trial, claims: Claims) -> None:
     claims.equal(
         "and gives the same layer", again["images"][0]["layers"][-1]["digest"], step["digest"]
     )
+    return str(step["digest"])
+
+
+def _in_a_container(trial: Trial, layer: str, claims: Claims) -> None:
+    """The same in a container of a real engine, in a store that has nothing of it."""
+    claim = "a container of the Docker Engine gives the same layer"
+    if why := missing("dockerd", "root"):
+        claims.not_run(claim, why)
+        return
+    made = image(Packed(system(), "tar"))
+    python = f"{trial.shop.second.host}/sandbox/python"
+    push(made, f"{python}:t")
+    settings = {"use": "docker-engine", "image": f"{python}@{made.digest}"}
+    file = trial.root / "builder.yaml"
+    file.write_text(json.dumps({"version": 1, "sandbox": settings}))
+    other = trial.shop.builder("genesis-in-a-container")
+    place = trial.shop.scratch / "engine"
+    place.mkdir()
+    with running_dockerd(place) as host:
+        environment = {**other.environment, "DOCKER_HOST": host}
+        other = replace(other, project=trial.root, environment=environment)
+        document, seconds = other.ask("build", TRIAL)
+    file.unlink()
+    step = document["images"][0]["layers"][-1]
+    claims.equal(f"{claim} ({seconds:.1f} s, the wheel unpacked with it)", step["digest"], layer)
+    claims.equal("and its record says so", _sandbox(other.store, document), "docker-engine")
+    trial.shop.drop(other)
+
+
+def _sandbox(store: Path, document: dict[str, Any]) -> str | None:
+    """Where the last step of a build ran, by its record."""
+    digest = Digest.parse(document["images"][0]["digest"])
+    record = json.loads(FileStore(store).note(notes.IMAGE, digest.hex) or b"{}")
+    sandbox: str | None = record["steps"][-1]["output"]["sandbox"]
+    return sandbox
 
 
 def _hints(trial: Trial, claims: Claims) -> None:
