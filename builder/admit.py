@@ -63,7 +63,8 @@ def admit(
         )
         enforce(ruling)
         for objection in ruling.warnings:
-            _log.warning("%s: %s: %s", step.at, objection.rule, objection.message)
+            hint = f"; {objection.hint}" if objection.hint else ""
+            _log.warning("%s: %s: %s%s", step.at, objection.rule, objection.message, hint)
         rulings.append(ruling)
     return tuple(rulings)
 

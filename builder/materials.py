@@ -75,7 +75,9 @@ class PinnedMaterials:
                 f"{pin.at}.{key}: {wanted.path!r} at {pin.commit.short} has tree {got}, the lock"
                 f" pins {wanted.tree}"
             )
-        packed = zlib.compress(git_tree.pack(found.files), 1)
+        from isal import isal_zlib  # noqa: PLC0415 - only where a tree is new
+
+        packed = isal_zlib.compress(git_tree.pack(found.files), 1)
         self.store.take_note(notes.TREE, str(wanted.tree), packed)
         return found
 

@@ -1,6 +1,7 @@
 """A project with a patch set of our own in a real git repository: as little of one as there can be,
 in the shape that the first era has."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,10 +42,12 @@ class PatchWorld:
         )
 
 
-def patch_world(directory: Path, *, guards: str = GUARDS) -> PatchWorld:
-    """Make the repository."""
+def patch_world(
+    directory: Path, *, guards: str = GUARDS, more: Mapping[str, str] | None = None
+) -> PatchWorld:
+    """Make the repository; ``more`` are files of the payload, such as one that applies patches."""
     upstream = Upstream.make(directory / "patches.git")
-    files = {"guards.py": guards, "dispatcher.py": DISPATCHER, "__init__.py": ""}
+    files = {"guards.py": guards, "dispatcher.py": DISPATCHER, "__init__.py": "", **(more or {})}
     commit = upstream.commit(
         "refs/heads/dev", {f"vllm/_genesis/{name}": text.encode() for name, text in files.items()}
     )

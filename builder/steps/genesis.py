@@ -63,6 +63,7 @@ class GenesisRequest:
             "platform": self.platform,
             "speculative": self.speculative,
             "environment": dict(self.environment),
+            "image": str(self.image),
             "python": None if self.python is None else self.python.record(),
         }
 

@@ -129,11 +129,12 @@ def _versions(view: Observed, layout: PythonLayout, *, at: str) -> tuple[str, st
             hint="the base, or a step before this one, must bring it",
         )
     names = view.children(layout.packages, prefix="torch-")
-    torch = next((name.split("-")[1] for name in names if project_of(name) == "torch"), None)
+    stems = (name.rpartition(".")[0] for name in names if project_of(name) == "torch")
+    torch = next((stem.split("-")[1] for stem in stems), None)
     if torch is None:
         required = _TORCH.search(_metadata(view, layout))
         torch = required[1] if required else "0"
-    return build.version, torch.removesuffix(".dist")
+    return build.version, torch
 
 
 def _metadata(view: Observed, layout: PythonLayout) -> str:
@@ -205,7 +206,7 @@ def _outcomes(said: Sequence[Said], found: _Found, *, at: str) -> tuple[PatchOut
             verdict=Verdict.REFUSED,
             findings=findings,
         )
-    _warn_unmarked(outcomes, found)
+    _warn_unmarked(outcomes, found, at=at)
     return tuple(outcomes)
 
 
@@ -223,12 +224,12 @@ def _marked_by_others(outcomes: Sequence[PatchOutcome], found: _Found) -> Iterat
                 yield f"{path}: has the marker of {name}, which did not write to it"
 
 
-def _warn_unmarked(outcomes: Sequence[PatchOutcome], found: _Found) -> None:
+def _warn_unmarked(outcomes: Sequence[PatchOutcome], found: _Found, *, at: str) -> None:
     for item in outcomes:
         for path in item.files:
             names = {name.casefold() for name in found.marked.get(path, ())}
             if item.state is PatchState.APPLIED and item.name.casefold() not in names:
-                _log.warning("%s wrote to %s and left no marker there", item.name, path)
+                _log.warning("%s: %s wrote to %s and left no marker there", at, item.name, path)
 
 
 def _summary(patches: Sequence[PatchOutcome], found: _Found) -> str:

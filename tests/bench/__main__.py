@@ -30,6 +30,7 @@ def main() -> int:
     if why := missing("docker-registry"):
         claims.not_run("everything that needs a registry", why)
     else:
+        rows += measured.patch_set(claims, max(3, options.runs // 3))
         with ExitStack() as stack:
             shop = stack.enter_context(workshop(options.base * MB))
             docker = _docker(shop, stack, claims)

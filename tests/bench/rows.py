@@ -4,16 +4,22 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from builder.cli import show
+from builder.cli.settings import Settings
+from builder.errors import GoneError, NetworkError
 from tests.access_log import read_from
 from tests.bench.measure import Row, Run, alternate
+from tests.bench.patch_set import PatchSet
 from tests.bench.peers import Buildah, Docker, Umoci
 from tests.bench.project import EDITED, edited, patched
 from tests.bench.workshop import Workshop
 from tests.claims import Claims
-from tests.commands import ROOT, run
+from tests.commands import ROOT, clean_environment, run
 from tests.plugins.requires import missing
+from tests.real import genesis, genesis_facts
+from tests.real.workshop import workshop as real_workshop
 
 _READ_LIMIT = 100_000
 _PEAK_LIMIT = 150_000_000
@@ -30,6 +36,33 @@ def start_up(times: int) -> list[Row]:
         times,
     )
     return [Row(what="builder --help", times_peer=3, ours=medians.pop("ours"), peers=medians)]
+
+
+def patch_set(claims: Claims, times: int) -> list[Row]:
+    """The demo's patch set, of which starting a sandbox is the greater part, and the real one."""
+    if why := missing("git", "unshare"):
+        claims.not_run("baking a patch set", why)
+        return []
+    with TemporaryDirectory(prefix="builder-bench-") as temporary:
+        settings = Settings(directory=ROOT, store=Path(temporary), environment=clean_environment())
+        demo = PatchSet.make(settings, "demo")
+        rows = demo.rows(claims, times, what="the demo's patch set", times_own=None)
+    return rows + _genesis(claims, times)
+
+
+def _genesis(claims: Claims, times: int) -> list[Row]:
+    if genesis_facts.copy(genesis_facts.PATCH_SET) is None:
+        claims.not_run(
+            "baking Genesis", f"BUILDER_MIRRORS has no copy of {genesis_facts.PATCH_SET}"
+        )
+        return []
+    with real_workshop() as shop:
+        try:
+            trial = genesis.waived(shop)
+        except (GoneError, NetworkError) as error:
+            claims.not_run("baking Genesis", f"the wheel is not to be had: {error}")
+            return []
+        return genesis.baked(trial).rows(claims, times, what="Genesis 7b9fd319", times_own=1.5)
 
 
 def no_op(shop: Workshop, docker: Docker | None, times: int) -> list[Row]:

@@ -1,6 +1,8 @@
 """Scripts in variants: cached like any step, refused like any step, and run nowhere unguarded."""
 
 import json
+import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from tests.flow.worlds import (
     at_packages,
     base_image,
     cached,
+    clean_environment,
+    command,
     content,
 )
 from tests.standin.registry import StandIn
@@ -217,3 +221,24 @@ def test_check_knows_what_scripts_use(project: Tiny) -> None:
     assert [item["where"] for item in findings if item["message"] == "no variant uses it"] == [
         "overlays/unused"
     ]
+
+
+@pytest.mark.requires("unshare")
+def test_a_build_that_is_killed_while_a_script_runs_leaves_nothing_of_it(project: Tiny) -> None:
+    half = "config.write_text('HALF = True')\nimport time\ntime.sleep(3)\n"
+    slow = PYTHON.replace("config.write_text(", f"{half}config.write_text(")
+    project.script("scripts", fix_py=slow, fix_sh=SHELL)
+    with subprocess.Popen(
+        command("build", "it"),
+        cwd=project.root,
+        env=clean_environment(project.root.parent, project.store_path),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        time.sleep(2)
+        assert process.poll() is None
+        process.kill()
+    assert project.references() == {}
+    made = project.bake(sandbox=Unguarded())
+    assert cached(made) == {"fix-py": False, "fix-sh": False}
+    assert content(made, at_packages("vllm/config.py"), project.store) == b"SIZE = 384\n"

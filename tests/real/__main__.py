@@ -1,8 +1,9 @@
 """``make real``: bake, push and read back images of the real vLLM 0.22.0.
 
 Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
-pinned by lockfiles/. First, what real commits of the patch set say of themselves, where a copy of
-it is at hand. Ends with status 1 if a claim does not hold.
+pinned by lockfiles/. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
+the real vLLM 0.20.2, and the steps of the main recipe on it, where copies of the repositories are
+at hand. Ends with status 1 if a claim does not hold.
 """
 
 import sys
@@ -11,14 +12,14 @@ from contextlib import ExitStack
 from builder.cli import show
 from tests.claims import Claims
 from tests.plugins.requires import missing
-from tests.real import bakery, genesis_facts, reading
+from tests.real import bakery, genesis, genesis_facts, main_recipe, reading
 from tests.real.workshop import workshop
 
 
 def main() -> int:
     """Run it all; returns the exit status."""
     claims = Claims(
-        "make real: the vLLM 0.22.0 wheel of PyPI, through the lockfiles of this project"
+        "make real: vLLM 0.20.2 and 0.22.0 of PyPI, through the lockfiles of this project"
     )
     genesis_facts.prove(claims)
     if why := missing("docker-registry"):
@@ -26,6 +27,8 @@ def main() -> int:
         return claims.finish()
     with ExitStack() as stack:
         shop = stack.enter_context(workshop())
+        genesis.proofs(shop, claims)
+        main_recipe.steps(shop, shop.builder("main-recipe"), claims)
         rows = [bakery.base(shop, shop.builder("first-machine"), claims)]
         warm = shop.builder("second-machine")  # the base is only in the registry
         rows += bakery.variants(shop, warm, claims, on=rows[0])

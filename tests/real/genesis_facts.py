@@ -69,12 +69,12 @@ LINTED: Mapping[str, tuple[tuple[str, str], tuple[str, ...]]] = {
 
 def prove(claims: Claims) -> None:
     """Check all claims on the real repositories, or say what is not checked."""
-    if (patch_set := _copy(PATCH_SET)) is None:
+    if (patch_set := copy(PATCH_SET)) is None:
         claims.not_run("facts of the real patch set", f"BUILDER_MIRRORS has no copy of {PATCH_SET}")
         return
     _eras(claims, patch_set)
     facts = _pinned(claims, patch_set)
-    if (deployments := _copy(DEPLOYMENTS)) is None:
+    if (deployments := copy(DEPLOYMENTS)) is None:
         why = f"BUILDER_MIRRORS has no copy of {DEPLOYMENTS}"
         claims.not_run("a lint of the published deployments", why)
         return
@@ -178,7 +178,7 @@ def _environment(compose: Any) -> dict[str, str]:
     }
 
 
-def _copy(url: str) -> Path | None:
+def copy(url: str) -> Path | None:
     """Where ``BUILDER_MIRRORS`` says that a local copy of a repository is."""
     pairs = (item.partition("=") for item in os.environ.get("BUILDER_MIRRORS", "").split())
     source = find(url, {prefix: target for prefix, _, target in pairs if "/" in prefix})

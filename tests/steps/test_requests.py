@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 
 from builder.digest import Digest, ObjectId
-from builder.lock.model import PullPin, SourceDiff, SourceFile, SourcePin, WheelPin
+from builder.lock.model import (
+    GenesisPin,
+    PullPin,
+    SourceDiff,
+    SourceFile,
+    SourcePin,
+    Subtree,
+    WheelPin,
+)
 from builder.oci import Platform
 from builder.python_layout import PythonLayout
 from builder.reference import Reference
+from builder.steps.genesis import GenesisRequest
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
@@ -76,6 +85,17 @@ REQUESTS: dict[str, Request] = {
     ),
 }
 REQUESTS |= {
+    "genesis": GenesisRequest(
+        pin=GenesisPin(
+            name="genesis",
+            repository="https://git.example/a",
+            commit=ID,
+            tree=ID,
+            payload=Subtree(path="vllm/_genesis", tree=ID),
+        ),
+        platform="cuda-8.6",
+        python=PYTHON,
+    ),
     "script of ours": ScriptRequest(
         script=OwnScript(overlay="it", script=Script(file="f.py", data=b"f")),
         interpreter="sh",
@@ -94,6 +114,14 @@ INPUTS: Mapping[type, Mapping[str, Any]] = {
     OverlayRequest: {"strict": True, "until_upstream": True, "python": None},
     SourceRequest: {"until_upstream": True, "python": None},
     WheelsRequest: {"python": None},
+    GenesisRequest: {
+        "platform": "cpu",
+        "speculative": "mtp",
+        "environment": (("A", "1"),),
+        "python": None,
+    },
+    GenesisPin: {"plugin": Subtree(path="p", tree=ID)},
+    Subtree: {"path": "sndr", "tree": ObjectId("2" * 40)},
     ScriptRequest: {
         "interpreter": "other",
         "touches": ("u",),
@@ -130,6 +158,19 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
     OverlayRequest: {"at": AT},
     SourceRequest: {"at": AT},
     WheelsRequest: {"at": AT},
+    GenesisRequest: {"at": AT},
+    GenesisPin: {
+        "name": NAMES,
+        "repository": WHERE,
+        "follows": HISTORY,
+        "commit": WHERE,
+        "tree": WHERE,
+        "reachable": HISTORY,
+        "escrow": WHERE,
+        "locked": HISTORY,
+        "at": AT,
+    },
+    Subtree: {},
     ScriptRequest: {"at": AT},
     OwnScript: {"overlay": NAMES},
     PinnedScript: {},

@@ -4,18 +4,19 @@ No registry is asked: the program, its standard library, a shell, a few programs
 libraries that ``ldd`` names, as one tar that ``docker import`` takes.
 """
 
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import docker
+
+from tests.fakes import File
+from tests.flow.images import tar_of
 
 _PROGRAMS = ("sh", "cat", "ls", "sleep")
 _VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -31,11 +32,15 @@ def imported(host: str, root: bytes | None = None) -> str:
 
 def archive() -> bytes:
     """The tar of its root file system."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as tar:
-        for inside, outside in sorted(_files().items()):
-            tar.add(outside, inside.lstrip("/"), recursive=False)
-    return buffer.getvalue()
+    return tar_of(system())
+
+
+def system() -> dict[str, File]:
+    """The files of its root file system, by path."""
+    return {
+        inside.lstrip("/"): File(Path(outside).read_bytes(), mode=os.stat(outside).st_mode & 0o777)
+        for inside, outside in sorted(_files().items())
+    }
 
 
 def _files() -> dict[str, str]:
