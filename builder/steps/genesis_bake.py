@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from builder.changes import Change
 from builder.errors import PatchError
-from builder.genesis.said import Said, markers, parse
+from builder.genesis.said import Said, ended, markers, parse
 from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
@@ -154,12 +154,13 @@ def _refuse_abnormal(finished: Finished, said: Sequence[Said], *, at: str) -> No
             findings=tuple(f"{item.name}: {item.reason}" for item in failed),
             hint="switch them off in the variant's image.env, or pin a commit that fits the base",
         )
-    if finished.status == 0 and said:
+    in_order = ended(finished.stdout)
+    if finished.status == 0 and said and in_order:
         return
     lines = (finished.stdout + b"\n" + finished.stderr).decode("utf-8", "replace").splitlines()
     raise PatchError(
-        f"{at}: the patch set ended with exit status {finished.status}, having told of"
-        f" {len(said)} patches",
+        f"{at}: the patch set ended {'' if in_order else 'abruptly '}with exit status"
+        f" {finished.status}, having told of {len(said)} patches",
         verdict=Verdict.REFUSED,
         hint="the last lines of its output are above; it runs with a bare vllm package, an inert"
         " torch and the standard library",
