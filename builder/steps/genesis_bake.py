@@ -120,13 +120,20 @@ def _job(
 
 def _versions(view: Observed, layout: PythonLayout, *, at: str) -> tuple[str, str]:
     """Of the image's vLLM, and of the torch that it has, or else of the one that vLLM requires."""
-    build = vllm_build(view, layout)
-    if build is None:
+    build, path = vllm_build(view, layout), f"{layout.packages}/vllm"
+    package = view.stat(path)
+    if build is None or package is None:
         raise PatchError(
             f"{at}: no vLLM in {layout.packages!r}",
             verdict=Verdict.FILE_MISSING,
-            path=f"{layout.packages}/vllm",
+            path=path,
             hint="the base, or a step before this one, must bring it",
+        )
+    if not package.is_directory:
+        raise PatchError(
+            f"{at}: {path!r} is a {package.kind}, and what is baked is a directory",
+            verdict=Verdict.REFUSED,
+            path=path,
         )
     names = view.children(layout.packages, prefix="torch-")
     torch = next((name.split("-")[1] for name in names if project_of(name) == "torch"), None)

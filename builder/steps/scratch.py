@@ -70,7 +70,7 @@ def taken(finished: Finished, view: Observed, *, job: Job, at: str) -> Taken:
             the image has something that it did not see, or left the rejects of a patch program.
     """
     found = _Judge(view, job)
-    left = [item for item in finished.left if not _is_compiled(item.path)]
+    left = [item for item in finished.left if not is_compiled(item.path)]
     unsafe = [line for item in left for line in found.unsafe(item)]
     if unsafe:
         raise SandboxError(
@@ -92,7 +92,8 @@ def taken(finished: Finished, view: Observed, *, job: Job, at: str) -> Taken:
     return Taken(tuple(change for change, _ in pairs), tuple(outcome for _, outcome in pairs))
 
 
-def _is_compiled(path: str) -> bool:
+def is_compiled(path: str) -> bool:
+    """Whether a path is that of what Python compiled."""
     return path.endswith(_COMPILED) or "__pycache__" in path.split("/")
 
 
@@ -108,7 +109,7 @@ class _Judge:
             case LeftLink():
                 yield f"{item.path!r}, a link to {item.target!r}"
             case LeftOther():
-                yield f"{item.path!r}, a {item.kind}"
+                yield f"{item.path!r}, {item.kind}"
             case LeftFile() if item.mode & ~_PERMISSIONS:
                 yield f"{item.path!r}, of mode {item.mode:04o}"
             case _:

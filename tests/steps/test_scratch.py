@@ -144,7 +144,7 @@ def test_a_compiled_file_that_is_a_link_is_dropped_too() -> None:
             id="a link",
         ),
         pytest.param(
-            LeftOther(path="opt/p", kind="named pipe"), "'opt/p', a named pipe", id="pipe"
+            LeftOther(path="opt/p", kind="a named pipe"), "'opt/p', a named pipe", id="pipe"
         ),
         pytest.param(file("opt/new", mode=0o4755), "'opt/new', of mode 4755", id="set-uid"),
         pytest.param(file("opt/new", mode=0o1644), "'opt/new', of mode 1644", id="sticky"),

@@ -102,6 +102,18 @@ def test_the_last_words_are_told(sandbox: Sandbox) -> None:
     assert ended(sandbox, text, QUICK).hint == "its last words: 'anchor in x.py'"
 
 
+def test_a_program_is_named_by_what_its_interpreter_runs(sandbox: Sandbox) -> None:
+    job = Job(
+        command=("python", "-s", "-B", "/builder/in/fix.py", "--all"),
+        roots=("opt/a",),
+        files=(),
+        inputs=(Laid(path="fix.py", data=b"import os; os.abort()"),),
+    )
+    with pytest.raises(SandboxError) as caught:
+        sandbox.run(job)
+    assert caught.value.message == ("sandbox: '/builder/in/fix.py': it was ended by signal SIGABRT")
+
+
 def test_pages_that_are_shared_are_counted_once(sandbox: Sandbox) -> None:
     """Eight processes with the same 40 MB use 40 MB."""
     text = """
