@@ -5,7 +5,7 @@ import time
 import pytest
 
 from builder.errors import SandboxError
-from builder.sandbox import Limits, Sandbox
+from builder.sandbox import Job, Laid, Limits, Sandbox
 from tests.adapters.sandbox.jobs import QUICK, ROOT, python
 
 DAEMON = """
