@@ -13,7 +13,7 @@ from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
 from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
-from builder.steps.scratch import laid, taken
+from builder.steps.scratch import laid, last_lines, taken
 from builder.value import field, value
 from builder.verdict import Verdict
 
@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
 """The program that runs in the sandbox."""
 
-_LINES = 20
 _TORCH = re.compile(r"^Requires-Dist: *torch *== *([0-9][^;\s]*)", re.MULTILINE)
 
 File = tuple[str, bytes, int]
@@ -164,14 +163,13 @@ def _refuse_abnormal(finished: Finished, said: Sequence[Said], *, at: str) -> No
     in_order = ended(finished.stdout)
     if finished.status == 0 and said and in_order:
         return
-    lines = (finished.stdout + b"\n" + finished.stderr).decode("utf-8", "replace").splitlines()
     raise PatchError(
         f"{at}: the patch set ended {'' if in_order else 'abruptly '}with exit status"
         f" {finished.status}, having told of {len(said)} patches",
         verdict=Verdict.REFUSED,
         hint="the last lines of its output are above; it runs with a bare vllm package, an inert"
         " torch and the standard library",
-        difference="\n".join(lines[-_LINES:]),
+        difference=last_lines(finished.stdout + b"\n" + finished.stderr),
     )
 
 
