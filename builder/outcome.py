@@ -40,7 +40,7 @@ class FileOutcome:
             verdict=Verdict(value["verdict"]),
             pre=Digest.parse(value["pre"]) if "pre" in value else None,
             post=Digest.parse(value["post"]) if "post" in value else None,
-            offsets=tuple(value.get("offsets", ())),
+            offsets=tuple(map(_count, _list(value.get("offsets", [])))),
         )
 
 
@@ -87,7 +87,7 @@ class PatchOutcome:
             name=_text(value["name"]),
             state=PatchState(value["state"]),
             reason=_text(value.get("reason", "")),
-            files=tuple(map(_text, value.get("files", ()))),
+            files=tuple(map(_text, _list(value.get("files", [])))),
         )
 
 
@@ -130,11 +130,9 @@ class LayerOutput:
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`record`."""
-        if not isinstance(value["size"], int):
-            raise TypeError(f"size: expected a number, got {value['size']!r}")
         return cls(
             digest=Digest.parse(value["digest"]),
-            size=value["size"],
+            size=_count(value["size"]),
             diff_id=Digest.parse(value["diff_id"]),
             index=Digest.parse(value["index"]),
             table=Digest.parse(value["table"]),
@@ -179,15 +177,27 @@ class Output:
         """The inverse of :meth:`record`."""
         return cls(
             layer=None if value["layer"] is None else LayerOutput.parse(value["layer"]),
-            files=tuple(FileOutcome.parse(item) for item in value["files"]),
-            ignored=tuple(value["ignored"]),
-            summary=value["summary"],
-            patches=tuple(PatchOutcome.parse(item) for item in value.get("patches", ())),
-            sandbox=value.get("sandbox"),
+            files=tuple(FileOutcome.parse(item) for item in _list(value["files"])),
+            ignored=tuple(map(_text, _list(value["ignored"]))),
+            summary=None if value["summary"] is None else _text(value["summary"]),
+            patches=tuple(PatchOutcome.parse(item) for item in _list(value.get("patches", []))),
+            sandbox=_text(value["sandbox"]) if "sandbox" in value else None,
         )
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a text, got {value!r}")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"expected a number, got {value!r}")
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, got {value!r}")
     return value

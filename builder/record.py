@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from builder.digest import Digest
 from builder.errors import IntegrityError
 
+_DIGITS = 18
+"""The most digits of a size. Python reads no number of thousands of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -38,7 +41,7 @@ class Row:
         if len(fields) != 3 or not fields[0]:
             raise IntegrityError(f"{at}: expected path,hash,size, got {line!r}")
         path, encoded, size = fields
-        if size and not (size.isascii() and size.isdigit()):
+        if size and not (size.isascii() and size.isdigit() and len(size) <= _DIGITS):
             raise IntegrityError(f"{at}: {path!r}: size: expected a count of bytes, got {size!r}")
         return cls(
             path,

@@ -90,7 +90,7 @@ class LeftOther:
 
     path: str
     kind: str
-    """A word for a message."""
+    """For a message: ``a named pipe``."""
 
 
 Left: TypeAlias = LeftFile | LeftLink | LeftOther

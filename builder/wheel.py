@@ -29,6 +29,7 @@ _LEGACY = ("manylinux2014", "manylinux2010", "manylinux1")
 # What the installer writes itself, or what only another installation could have meant.
 _OURS = ("INSTALLER", "REQUESTED", "direct_url.json")
 
+_PYTHON = re.compile(r".*/python[0-9.]*")
 _SCRIPT = """\
 #!{interpreter}
 import sys
@@ -54,7 +55,8 @@ def install(
         view: The image, to see what is installed.
 
     Raises:
-        IntegrityError: The wheel is not sound; see :func:`builder.wheel_archive.read`.
+        IntegrityError: The wheel is not sound; see :func:`builder.wheel_archive.read`. It has a
+            script with the name of Python.
         PatchError: ``refused``: the tags do not match, another version is installed, a file is
             in the way, or the wheel holds bytecode. ``already-upstream``: the same version is
             installed, with the same bytes.
@@ -67,6 +69,8 @@ def install(
             raise IntegrityError(f"{filename}: two scripts for {path!r}")
         placed[path] = (content, mode)
     for path in placed:
+        if posixpath.dirname(path) == f"{python.prefix}/bin" and _PYTHON.fullmatch(path):
+            raise IntegrityError(f"{filename}: {path!r} would be found for the image's Python")
         if above := next((parent for parent in parents(path) if parent in placed), None):
             raise IntegrityError(f"{filename}: {above!r} is both a file and a directory")
     _check_free(wheel, placed, python, view, filename=filename)

@@ -19,11 +19,10 @@ from typing import BinaryIO, cast
 
 from packaging.tags import Tag
 from packaging.utils import (
-    InvalidWheelFilename,
     canonicalize_name,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from builder import record
 from builder.digest import Digest
@@ -88,7 +87,7 @@ class WheelName:
         """
         try:
             project, version, _, tags = parse_wheel_filename(filename)
-        except (InvalidWheelFilename, InvalidVersion) as error:
+        except ValueError as error:  # packaging's own, and more digits than Python reads
             raise ProjectError(f"{filename!r}: not the file name of a wheel: {error}") from error
         return cls(project=project, version=version, tags=tags)
 
@@ -198,7 +197,7 @@ def _dist_info(infos: dict[str, zipfile.ZipInfo], name: WheelName, *, at: str) -
 def _same_version(text: str, version: Version) -> bool:
     try:
         return Version(text) == version
-    except InvalidVersion:
+    except ValueError:  # as in WheelName.parse
         return False
 
 

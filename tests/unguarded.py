@@ -81,6 +81,6 @@ def _left(job: Job, there: dict[str, Path]) -> Iterator[Left]:
         if stat.S_ISLNK(info.st_mode):
             yield LeftLink(path=name, target=os.readlink(path))
         elif not stat.S_ISREG(info.st_mode):
-            yield LeftOther(path=name, kind="other thing")
+            yield LeftOther(path=name, kind="neither file nor link")
         elif before.get(name) != (now := (path.read_bytes(), stat.S_IMODE(info.st_mode))):
             yield LeftFile(path=name, data=now[0], mode=now[1])

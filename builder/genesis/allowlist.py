@@ -179,7 +179,7 @@ class _Build:
     def distance(self, entry: str) -> tuple[int, ...]:
         """How far an entry is that does not name this build: first the same commit under another
         version or with too few digits, then versions by number, then what has none."""
-        from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - only refusals need it
+        from packaging.version import Version  # noqa: PLC0415 - only refusals need it
 
         public, _, local = entry.partition("+")
         digits = _LOCAL.fullmatch(local) or _TAG.fullmatch(entry) or _TOO_SHORT.fullmatch(entry)
@@ -187,7 +187,7 @@ class _Build:
             return (0,)
         try:
             return (1, *_apart(Version(self.public), Version(public)))
-        except InvalidVersion:
+        except ValueError:  # no version, or one with more digits than Python reads as a number
             return (2,)
 
 

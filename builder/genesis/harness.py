@@ -11,11 +11,13 @@ by is the same in every sandbox:
 - there is no other package than these and the standard library.
 
 On stdout it tells, a JSON document a line, what each patch said (``patch``, ``says``, ``reason``)
-and which files were opened for writing or renamed since the one before (``wrote``). It speaks for
-the patch set, which runs in the same process: nothing of it is believed without the files. All
-that the patch set prints goes to stderr.
+and which files were opened for writing or renamed since the one before (``wrote``); and at last,
+where Python comes to its end in good order, just that (``ended``). It speaks for the patch set,
+which runs in the same process: nothing of it is believed without the files. All that the patch set
+prints goes to stderr.
 """
 
+import atexit
 import importlib.abc
 import importlib.machinery
 import json
@@ -34,7 +36,9 @@ _SAYS = {
     "[Genesis] FAILED: ": "failed",
     "[Genesis] EXCEPTION in ": "failed",
 }
-"""How every era's lines begin. The name and the reason are the record's two arguments."""
+"""How every era's lines begin. The name and the reason are the record's two arguments, or stand in
+its text."""
+_BETWEEN = " \N{EM DASH} "
 
 
 class _StandIn(type):
@@ -176,6 +180,7 @@ class Teller:
         self._line = line
         self._root = f"{root}/"
         self._wrote: dict[str, None] = {}
+        self._process = os.getpid()
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         """For :func:`sys.addaudithook`."""
@@ -197,22 +202,42 @@ class Teller:
     def record(self, *arguments: Any, **named: Any) -> logging.LogRecord:
         """For :func:`logging.setLogRecordFactory`."""
         record = logging.LogRecord(*arguments, **named)
-        if isinstance(record.msg, str) and isinstance(record.args, tuple):
+        if isinstance(record.msg, str):
             for start, says in _SAYS.items():
-                if record.msg.startswith(start) and record.args:
-                    self._tell(record, says)
+                if record.msg.startswith(start):
+                    self._tell(record, start, says)
         return record
 
-    def _tell(self, record: logging.LogRecord, says: str) -> None:
-        arguments = tuple(map(str, record.args or ()))
-        reason = arguments[1] if len(arguments) > 1 else ""
+    def end(self) -> None:
+        """For :mod:`atexit`: nothing else of this process comes after it."""
+        if os.getpid() == self._process:
+            self._write({"ended": True})
+
+    def _tell(self, record: logging.LogRecord, start: str, says: str) -> None:
+        name, reason = _words(record, start)
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             reason = f"{type(error).__name__}: {error}"
-        event = {"patch": arguments[0], "says": says, "reason": reason, "wrote": list(self._wrote)}
+        event = {"patch": name, "says": says, "reason": reason, "wrote": list(self._wrote)}
         self._wrote.clear()
+        self._write(event)
+
+    def _write(self, event: dict[str, Any]) -> None:
         self._line.write(json.dumps(event) + "\n")
         self._line.flush()
+
+
+def _words(record: logging.LogRecord, start: str) -> tuple[str, str]:
+    """The name of the patch and its reason."""
+    if isinstance(record.args, tuple) and record.args:
+        arguments = tuple(map(str, record.args))
+        return arguments[0], arguments[1] if len(arguments) > 1 else ""
+    try:
+        text = record.getMessage()
+    except (KeyError, TypeError, ValueError):  # logging would tell of it, and go on
+        text = str(record.msg)
+    name, _, reason = text.removeprefix(start).partition(_BETWEEN)
+    return name, reason
 
 
 def seed(packages: str, version: str, platform: Platform) -> None:
@@ -239,6 +264,7 @@ def main(arguments: Sequence[str], run: Callable[..., object] = runpy.run_module
     line = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     teller = Teller(line, bake["packages"])
+    atexit.register(teller.end)  # the first that is registered is the last that is called
     sys.addaudithook(teller.audit)
     logging.setLogRecordFactory(teller.record)
     logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -233,12 +233,12 @@ def _within(version: str, specifiers: tuple[str, ...]) -> bool:
     """Whether a version meets them all, as the patch set has it: local parts (which PEP 440 does
     not allow in such a place, and which the patch set writes) are left out on both sides, and
     pre-releases count. What cannot be read excludes nothing."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - takes long
-    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - the same
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415 - takes long
+    from packaging.version import Version  # noqa: PLC0415 - the same
 
     try:
         public = Version(version.partition("+")[0])
         wanted = SpecifierSet(",".join(item.partition("+")[0] for item in specifiers))
-    except (InvalidVersion, InvalidSpecifier):
+        return wanted.contains(public, prereleases=True)
+    except ValueError:  # what packaging refuses, and more digits than Python reads as a number
         return True
-    return wanted.contains(public, prereleases=True)

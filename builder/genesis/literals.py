@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from builder.errors import ProjectError
 
-SOURCE_LIMIT = 4 << 20
+SOURCE_LIMIT = 2 << 20
 """Bytes of a source. The largest registry that is known has 0.7 MB."""
 DEPTH_LIMIT = 64
 VALUE_LIMIT = 150_000

@@ -14,7 +14,7 @@ ALWAYS = "GENESIS_LEGACY_"
 """How the flags of patches begin that are older than the registry. They are made up for it: no
 patch reads its own, and those that are on by default are on whatever the flag says."""
 
-_PULL = re.compile(r"https://github\.com/vllm-project/vllm/pull/(\d+)\b.*")
+_PULL = re.compile(r"https://github\.com/vllm-project/vllm/pull/([0-9]{1,9})\b.*")
 
 
 @value

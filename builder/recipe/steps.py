@@ -40,6 +40,7 @@ from builder.variant import (
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _PLATFORM = re.compile(r"cuda-[0-9]{1,2}\.[0-9]|(?:rocm|xpu)(?:-[0-9]{1,2}\.[0-9]{1,2})?|cpu")
 _OURS = "BUILDER_"
+_FIXED = frozenset({"HOME", "TMPDIR", "TZ"})
 """How the variables begin that a step sets by itself."""
 
 
@@ -188,6 +189,8 @@ def _own_variable(node: Cursor) -> str:
     value = variable(node)
     if value.startswith(_OURS):
         raise node.error(f"{value!r}: what starts with {_OURS!r} is set by builder")
+    if value in _FIXED:
+        raise node.error(f"{value!r} is the same for every program in the sandbox")
     return value
 
 

@@ -147,7 +147,10 @@ def capability(platform: str, *, at: str) -> tuple[str, tuple[int, int] | None]:
 def _laid(
     payload: GitSubtree, directory: str, view: Observed, *, at: str
 ) -> tuple[tuple[str, bytes, int], ...]:
-    """Path, content and mode of every file of the payload. None of it may be there already."""
+    """Path, content and mode of every file of the payload, without what was compiled from others:
+    Python makes it anew, and would believe it. None of it may be there already."""
+    from builder.steps.scratch import is_compiled  # noqa: PLC0415 - see builder.steps.request
+
     if view.stat(directory) is not None:
         raise PatchError(
             f"{at}: {directory!r} is in the image already",
@@ -157,6 +160,8 @@ def _laid(
         )
     files = []
     for item in payload.files:
+        if is_compiled(item.path):
+            continue
         if item.mode == "120000":
             raise PatchError(
                 f"{at}: {item.path!r} of the patch set is a symbolic link",

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from builder.changes import Change
 from builder.errors import PatchError
-from builder.genesis.said import Said, markers, parse
+from builder.genesis.said import Said, ended, markers, parse
 from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
 from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
-from builder.steps.scratch import laid, taken
+from builder.steps.scratch import laid, last_lines, taken
 from builder.value import field, value
 from builder.verdict import Verdict
 
@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
 """The program that runs in the sandbox."""
 
-_LINES = 20
 _TORCH = re.compile(r"^Requires-Dist: *torch *== *([0-9][^;\s]*)", re.MULTILINE)
 
 File = tuple[str, bytes, int]
@@ -120,13 +119,20 @@ def _job(
 
 def _versions(view: Observed, layout: PythonLayout, *, at: str) -> tuple[str, str]:
     """Of the image's vLLM, and of the torch that it has, or else of the one that vLLM requires."""
-    build = vllm_build(view, layout)
-    if build is None:
+    build, path = vllm_build(view, layout), f"{layout.packages}/vllm"
+    package = view.stat(path)
+    if build is None or package is None:
         raise PatchError(
             f"{at}: no vLLM in {layout.packages!r}",
             verdict=Verdict.FILE_MISSING,
-            path=f"{layout.packages}/vllm",
+            path=path,
             hint="the base, or a step before this one, must bring it",
+        )
+    if not package.is_directory:
+        raise PatchError(
+            f"{at}: {path!r} is a {package.kind}, and what is baked is a directory",
+            verdict=Verdict.REFUSED,
+            path=path,
         )
     names = view.children(layout.packages, prefix="torch-")
     stems = (name.rpartition(".")[0] for name in names if project_of(name) == "torch")
@@ -155,16 +161,16 @@ def _refuse_abnormal(finished: Finished, said: Sequence[Said], *, at: str) -> No
             findings=tuple(f"{item.name}: {item.reason}" for item in failed),
             hint="switch them off in the variant's image.env, or pin a commit that fits the base",
         )
-    if finished.status == 0 and said:
+    in_order = ended(finished.stdout)
+    if finished.status == 0 and said and in_order:
         return
-    lines = (finished.stdout + b"\n" + finished.stderr).decode("utf-8", "replace").splitlines()
     raise PatchError(
-        f"{at}: the patch set ended with exit status {finished.status}, having told of"
-        f" {len(said)} patches",
+        f"{at}: the patch set ended {'' if in_order else 'abruptly '}with exit status"
+        f" {finished.status}, having told of {len(said)} patches",
         verdict=Verdict.REFUSED,
         hint="the last lines of its output are above; it runs with a bare vllm package, an inert"
         " torch and the standard library",
-        difference="\n".join(lines[-_LINES:]),
+        difference=last_lines(finished.stdout + b"\n" + finished.stderr),
     )
 
 

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _PERMISSIONS = 0o777
 _REJECTS = (".rej", ".orig")
 _COMPILED = (".pyc", ".pyo")
+_LINES, _WIDTH = 20, 500
 
 
 def laid(
@@ -65,12 +66,13 @@ def taken(finished: Finished, view: Observed, *, job: Job, at: str) -> Taken:
     Permission bits that were changed are part of the change; all others are kept from the image.
 
     Raises:
-        SandboxError: It left a link, something else that is no file, or a set-id bit.
+        SandboxError: It left a link, something else that is no file, a set-id bit, or a name that
+            is not all letters that can be shown.
         PatchError: ``refused``: it changed a file whose content it was not shown, made one where
             the image has something that it did not see, or left the rejects of a patch program.
     """
     found = _Judge(view, job)
-    left = [item for item in finished.left if not _is_compiled(item.path)]
+    left = [item for item in finished.left if not is_compiled(item.path)]
     unsafe = [line for item in left for line in found.unsafe(item)]
     if unsafe:
         raise SandboxError(
@@ -92,7 +94,20 @@ def taken(finished: Finished, view: Observed, *, job: Job, at: str) -> Taken:
     return Taken(tuple(change for change, _ in pairs), tuple(outcome for _, outcome in pairs))
 
 
-def _is_compiled(path: str) -> bool:
+def last_lines(said: bytes) -> str | None:
+    """The end of what a program said, as it can be shown on a terminal, which it must not steer."""
+    lines = said.decode("utf-8", "replace").splitlines()[-_LINES:]
+    return "\n".join(_shown(line[:_WIDTH]) for line in lines) or None
+
+
+def _shown(line: str) -> str:
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in line
+    )
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a path is that of what Python compiled."""
     return path.endswith(_COMPILED) or "__pycache__" in path.split("/")
 
 
@@ -108,9 +123,11 @@ class _Judge:
             case LeftLink():
                 yield f"{item.path!r}, a link to {item.target!r}"
             case LeftOther():
-                yield f"{item.path!r}, a {item.kind}"
+                yield f"{item.path!r}, {item.kind}"
             case LeftFile() if item.mode & ~_PERMISSIONS:
                 yield f"{item.path!r}, of mode {item.mode:04o}"
+            case LeftFile() if not item.path.isprintable():
+                yield f"{item.path!r}, a name that nobody can read"
             case _:
                 pass
 

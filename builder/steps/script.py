@@ -6,6 +6,7 @@ anchored edits of an overlay say the same without running anything.
 """
 
 import posixpath
+import re
 from typing import Any, ClassVar, TypeAlias
 
 from builder.digest import Digest
@@ -31,7 +32,11 @@ _COMMANDS = {
     "bash": ("/bin/bash",),
 }
 _SCRIPT = f"{INPUTS}/script"
-_LINES = 20
+# What every program needs to start, and what a sandbox has of its own: a copy of a directory of the
+# image in the place of one of these would hide it.
+_TAKEN = re.compile(
+    r"(?:builder|dev|proc|sys|tmp)(?:/.*)?|(?:usr/)?lib(?:32|64|x32)?(?:/[^/]*-linux-gnu[^/]*)?"
+)
 
 
 @value
@@ -148,6 +153,8 @@ class ScriptRequest:
             found = f"leads through a link, to {real!r}"
         elif "/" not in path:
             found = "stands in the root of the image, of which no program gets a copy"
+        elif _TAKEN.fullmatch(posixpath.dirname(path)):
+            found = "stands where the sandbox has files of its own"
         elif entry is not None and not entry.is_file:
             found = f"is a {entry.kind}" + (f" to {entry.target!r}" if entry.target else "")
         else:
@@ -209,6 +216,6 @@ def _is_inside(path: str, directories: set[str]) -> bool:
 
 def _last_lines(finished: Finished) -> str | None:
     """The end of what it said: complaints where there are some."""
-    said = finished.stderr.strip() or finished.stdout.strip()
-    lines = said.decode("utf-8", "replace").splitlines()
-    return "\n".join(lines[-_LINES:]) or None
+    from builder.steps.scratch import last_lines  # noqa: PLC0415 - see builder.steps.request
+
+    return last_lines(finished.stderr.strip() or finished.stdout.strip())

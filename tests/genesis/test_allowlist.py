@@ -157,3 +157,13 @@ def test_any_entries_are_judged(entries: list[str], version: str, commit: str | 
     judgement = judge(_list(*entries), version=version, commit=commit)
     assert bool(judgement.entries) == (judgement.listing is Listing.LISTED)
     assert set(judgement.entries + judgement.nearest) <= set(entries)
+
+
+def test_an_entry_that_is_no_number_to_python_is_the_farthest() -> None:
+    huge = 5000 * "1"
+    assert judge(_list(huge, f"0.{huge}", "0.21.0"), version="0.20.0", commit=None).nearest == (
+        "0.21.0",
+        huge,
+        f"0.{huge}",
+    )
+    assert judge(_list("0.21.0"), version=huge, commit=None).listing is Listing.NOT_LISTED

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from builder.genesis.said import Said, parse
+import pytest
+
+from builder.genesis.said import Said, ended, parse
 from builder.steps.genesis_bake import HARNESS
 
 _LOG = "import logging\nlog = logging.getLogger('genesis.apply_all')\n"
@@ -163,3 +165,41 @@ log.info("[Genesis] applied: %s — %s", "P1", "")
     )
 
     assert said[0].wrote == ()
+
+
+def test_a_line_without_arguments_of_its_own_is_told_all_the_same(tmp_path: Path) -> None:
+    """Whatever begins like the word of a patch is one: what is not told is lost."""
+    _, said = _bake(
+        tmp_path,
+        _LOG
+        + """
+log.info("[Genesis] applied: P1 wide — done — really")
+log.info("[Genesis] skipped: %(name)s — %(why)s", {"name": "P2", "why": "opt-in"})
+log.warning("[Genesis] FAILED: %(name)s — %(why)s", {"name": "P3"})
+log.error("[Genesis] EXCEPTION in P4")
+""",
+    )
+
+    assert [(item.title, item.says, item.reason) for item in said] == [
+        ("P1 wide", "applied", "done — really"),
+        ("P2", "skipped", "opt-in"),
+        ("%(name)s", "failed", "%(why)s"),
+        ("P4", "failed", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("last", "whole"),
+    [
+        pytest.param("raise SystemExit(2)", True, id="an exit status"),
+        pytest.param("raise RuntimeError", True, id="an exception"),
+        pytest.param("import os; os.fork() or exit(0); os.wait()", True, id="a child that ends"),
+        pytest.param("import os; os._exit(0)", False, id="nobody is asked"),
+        pytest.param("import os; os.execv('/bin/true', ['true'])", False, id="another program"),
+    ],
+)
+def test_it_tells_whether_python_came_to_its_end(tmp_path: Path, last: str, whole: bool) -> None:
+    done, said = _bake(tmp_path, f"{_LOG}log.info('[Genesis] applied: %s — %s', 'P1', '')\n{last}")
+
+    assert [item.name for item in said] == ["P1"]
+    assert ended(done.stdout) is whole

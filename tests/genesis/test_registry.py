@@ -60,6 +60,7 @@ def test_an_entry_is_read_whatever_its_era() -> None:
         ("https://github.com/vllm-project/vllm/pull/41 (merged)", (41,)),
         ("https://github.com/vllm-project/vllm/issues/41", ()),
         ("https://github.com/acme/vllm/pull/41", ()),
+        (f"https://github.com/vllm-project/vllm/pull/{5000 * '4'}", ()),
         (None, ()),
     ],
 )

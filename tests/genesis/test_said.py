@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.errors import SandboxError
-from builder.genesis.said import markers, parse
+from builder.genesis.said import ended, markers, parse
 
 
 def _line(patch: str, says: str = "applied", reason: str = "", wrote: tuple[str, ...] = ()) -> str:
@@ -27,6 +27,57 @@ def test_a_patch_is_known_by_its_first_word_and_a_second_one_by_its_title() -> N
         ("a.py",),
     )
     assert (second.name, second.reason) == ("P7 V6 of it", "opt-in")
+
+
+def test_nothing_that_is_told_later_takes_the_place_of_a_failure() -> None:
+    text = (
+        _line("P1 wide", "failed", "no anchor")
+        + _line("P1")
+        + _line("P1 wide")
+        + _line("P1 wide", "skipped")
+    )
+
+    assert [(item.name, item.says) for item in parse(text.encode())] == [
+        ("P1", "failed"),
+        ("P1 (2)", "applied"),
+        ("P1 wide", "applied"),
+        ("P1 wide (2)", "skipped"),
+    ]
+
+
+def test_names_and_reasons_can_be_written_down_and_shown() -> None:
+    text = (
+        _line("P1\ud800\0 wide", reason="\x1b[31mred\n\tand  more\udfff")
+        + _line(" ", reason="x" * 5000)
+        + _line("y" * 5000)
+    )
+
+    first, second, third = parse(text.encode())
+
+    assert (first.name, first.title, first.reason) == ("P1", "P1 wide", "[31mred and more")
+    assert (second.name, second.reason) == ("?", "x" * 2000)
+    assert third.name == "y" * 200
+
+
+def test_more_patches_than_any_set_has_are_refused() -> None:
+    parse(_line("P1").encode() * 4096)
+    with pytest.raises(SandboxError, match="the bake told of 4097 patches, the limit is 4096"):
+        parse(_line("P1").encode() * 4097)
+
+
+def test_the_end_is_told_once_and_last() -> None:
+    end = b'{"ended": true}\n'
+    told = _line("P1").encode()
+
+    assert parse(told + end) == parse(told)
+    assert [ended(text) for text in (told + end, told, b"", end[:-1])] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    with pytest.raises(SandboxError, match="line 1 of what the bake told"):
+        parse(end + told)
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,15 @@ BAD_VARIANTS: tuple[Bad, ...] = (
         codec_only=True,
     ),
     Bad(
+        id="an environment of a script with what is always the same",
+        kind="variant",
+        old="{LEVEL: 2}",
+        new="{HOME: /root}",
+        message="variants/demo.yaml:30: steps[5].environment.HOME: 'HOME' is the same for every"
+        " program in the sandbox",
+        codec_only=True,
+    ),
+    Bad(
         id="a variable without a value",
         kind="variant",
         old="{VLLM_USE: 1,",

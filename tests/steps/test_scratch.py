@@ -144,7 +144,22 @@ def test_a_compiled_file_that_is_a_link_is_dropped_too() -> None:
             id="a link",
         ),
         pytest.param(
-            LeftOther(path="opt/p", kind="named pipe"), "'opt/p', a named pipe", id="pipe"
+            LeftFile(path="opt/a\nverdict: applied", data=b"", mode=0o644),
+            r"'opt/a\nverdict: applied', a name that nobody can read",
+            id="two lines",
+        ),
+        pytest.param(
+            LeftFile(path="opt/\x1b[2J", data=b"", mode=0o644),
+            r"'opt/\x1b[2J', a name that nobody can read",
+            id="a sequence for the terminal",
+        ),
+        pytest.param(
+            LeftFile(path="opt/\udcff", data=b"", mode=0o644),
+            r"'opt/\udcff', a name that nobody can read",
+            id="not UTF-8",
+        ),
+        pytest.param(
+            LeftOther(path="opt/p", kind="a named pipe"), "'opt/p', a named pipe", id="pipe"
         ),
         pytest.param(file("opt/new", mode=0o4755), "'opt/new', of mode 4755", id="set-uid"),
         pytest.param(file("opt/new", mode=0o1644), "'opt/new', of mode 1644", id="sticky"),

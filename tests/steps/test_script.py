@@ -248,6 +248,15 @@ def test_a_script_that_fails_is_quoted_by_its_last_lines(sandbox: Unguarded) -> 
     assert error.difference == "\n".join(f"line {n}" for n in range(10, 30))
 
 
+def test_what_a_script_says_does_not_steer_the_terminal(sandbox: Unguarded) -> None:
+    script = """import sys
+sys.stdout.buffer.write(b"\\x1b]0;title\\x07\\t\\xff\\r\\n" + 10_000 * b"x")
+sys.exit(1)
+"""
+    error = refused(requested(script), sandbox)
+    assert error.difference == "\\x1b]0;title\\x07\t\ufffd\n" + 500 * "x"
+
+
 def test_a_script_that_fails_without_a_complaint_is_quoted_by_what_it_printed(
     sandbox: Unguarded,
 ) -> None:
@@ -283,6 +292,19 @@ def test_a_link_that_is_left_is_refused(sandbox: Unguarded) -> None:
             "/top",
             "'top' stands in the root of the image, of which no program gets a copy",
             id="in the root",
+        ),
+        *(
+            pytest.param(f"/{path}", f"{path!r} stands where the sandbox has files of its own")
+            for path in (
+                "tmp/x",
+                "tmp/home/x",
+                "dev/shm/x",
+                "proc/x",
+                "builder/in/x",
+                "lib64/x",
+                "usr/lib/x",
+                "usr/lib/x86_64-linux-gnu/x",
+            )
         ),
     ],
 )

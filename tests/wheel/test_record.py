@@ -34,6 +34,8 @@ def line(path: str, data: bytes) -> bytes:
         (b"a,sha256=abc,1\n", f"R:1: 'a': hash: {NO_HASH}, got 'sha256=abc'"),
         (b"a,sha1=abc,1\n", "R:1: 'a': hash: expected sha256, got 'sha1=abc'"),
         (b"a,,-1\n", "R:1: 'a': size: expected a count of bytes, got '-1'"),
+        (b"a,,%b\n" % (19 * b"9"),
+         f"R:1: 'a': size: expected a count of bytes, got '{19 * '9'}'"),
         (b"a,,\nb,,\na,,\n", "R: 'a' stands there twice"),
         (b"\xff,,\n", f"R: not UTF-8: {NO_TEXT}"),
     ],

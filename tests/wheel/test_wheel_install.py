@@ -337,6 +337,21 @@ WEAK = f"{INFO}/METADATA,md5=AAAA,{len(METADATA)}\n".encode()
             f"{FILENAME}: entry_points.txt: console_scripts: not an entry point: x = a:b; c",
             id="code in an entry point",
         ),
+        pytest.param(
+            wheel({f"{INFO}/entry_points.txt": b"[console_scripts]\npython3 = a:b\n"}),
+            f"{FILENAME}: 'usr/local/bin/python3' would be found for the image's Python",
+            id="an entry point called Python",
+        ),
+        pytest.param(
+            wheel({"demo-1.0.data/scripts/python3.12": b"#!python\n"}),
+            f"{FILENAME}: 'usr/local/bin/python3.12' would be found for the image's Python",
+            id="a script called Python",
+        ),
+        pytest.param(
+            wheel({"demo-1.0.data/data/bin/python": b""}),
+            f"{FILENAME}: 'usr/local/bin/python' would be found for the image's Python",
+            id="data called Python",
+        ),
     ],
 )  # fmt: skip
 def test_an_unsound_wheel_is_refused(data: bytes, message: str) -> None:
@@ -445,7 +460,8 @@ def test_a_file_that_is_in_the_way_is_not_replaced(obstacle: str) -> None:
     assert caught.value.path == obstacle
 
 
-def test_a_name_that_is_no_wheel_is_an_error_of_the_project() -> None:
+@pytest.mark.parametrize("name", ["demo.zip", f"demo-{5000 * '1'}-py3-none-any.whl"])
+def test_a_name_that_is_no_wheel_is_an_error_of_the_project(name: str) -> None:
     with tempfile.TemporaryDirectory() as directory, pytest.raises(ProjectError) as caught:
-        installed(Path(directory) / "x", filename="demo.zip")
-    assert caught.value.message.startswith("'demo.zip': not the file name of a wheel: ")
+        installed(Path(directory) / "x", filename=name)
+    assert caught.value.message.startswith(f"{name!r}: not the file name of a wheel: ")

@@ -128,7 +128,9 @@ def _left(row: tuple[str, ...], source: Source) -> Left:
 
 
 def _named(job: Job) -> str:
-    return repr(job.command[1] if len(job.command) > 1 else job.command[0])
+    """The program: what an interpreter is given to run, or the first word."""
+    program, *words = job.command
+    return repr(next((word for word in words if not word.startswith("-")), program))
 
 
 def _strings(frame: bytes) -> list[str]:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from builder.errors import SandboxError
-from builder.sandbox import Limits, Sandbox
+from builder.sandbox import Job, Laid, Limits, Sandbox
 from tests.adapters.sandbox.jobs import QUICK, ROOT, python
 
 DAEMON = """
@@ -100,6 +100,18 @@ def test_more_than_it_may(sandbox: Sandbox, text: str, limits: Limits, reason: s
 def test_the_last_words_are_told(sandbox: Sandbox) -> None:
     text = "import os, sys; print('no\\nanchor in x.py', file=sys.stderr, flush=True); os.abort()"
     assert ended(sandbox, text, QUICK).hint == "its last words: 'anchor in x.py'"
+
+
+def test_a_program_is_named_by_what_its_interpreter_runs(sandbox: Sandbox) -> None:
+    job = Job(
+        command=("python", "-s", "-B", "/builder/in/fix.py", "--all"),
+        roots=("opt/a",),
+        files=(),
+        inputs=(Laid(path="fix.py", data=b"import os; os.abort()"),),
+    )
+    with pytest.raises(SandboxError) as caught:
+        sandbox.run(job)
+    assert caught.value.message == ("sandbox: '/builder/in/fix.py': it was ended by signal SIGABRT")
 
 
 def test_pages_that_are_shared_are_counted_once(sandbox: Sandbox) -> None:
