@@ -46,8 +46,10 @@ class Build:
 def describe(build: Build) -> dict[str, Any]:
     """The record of a build as canonical JSON takes it."""
     base = build.base
+    rulings = [_ruling(ruling) for ruling in build.rulings]
     return {
         "version": 1,
+        **({"rulings": rulings} if rulings else {}),
         "variant": build.variant.name,
         "platform": str(build.plan.platform),
         "digest": str(build.image.digest),
@@ -71,6 +73,24 @@ def describe(build: Build) -> dict[str, Any]:
             for item in build.steps
         ],
         "blobs": sorted({str(blob) for item in build.steps for blob in item.output.blobs}),
+    }
+
+
+def _ruling(ruling: Ruling) -> dict[str, Any]:
+    """The allowlist's word on a patch set, and the waiver that let it pass."""
+    waiver = ruling.waiver
+    return {
+        "genesis": str(ruling.commit),
+        "vllm": ruling.judgement.vllm,
+        "listing": str(ruling.judgement.listing),
+        "waiver": None
+        if waiver is None
+        else {
+            "name": waiver.name,
+            "reason": waiver.reason,
+            "author": waiver.author,
+            "until": waiver.until,
+        },
     }
 
 

@@ -80,10 +80,9 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
     got, name = result_of(build), build.variant.name
     if wanted is None:
         _log.warning(
-            "%s: nobody has accepted what its %d patches do on %s; look at them: builder patches"
-            " %s; then: builder accept %s",
+            "%s: nobody has accepted what its patches do on %s; look at them: builder patches %s;"
+            " then: builder accept %s",
             name,
-            len(got.patches),
             got.platform,
             name,
             name,

@@ -244,5 +244,10 @@ def _summary(patches: Sequence[PatchOutcome], found: _Found) -> str:
     marks = sum(map(len, found.marked.values()))
     return (
         f"{in_files + in_memory} applied ({in_memory} at run time only),"
-        f" {count[PatchState.SKIPPED]} skipped; {len(found.changed)} files, {marks} markers"
+        f" {count[PatchState.SKIPPED]} skipped; {_several(len(found.changed), 'file')},"
+        f" {_several(marks, 'marker')}"
     )
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
