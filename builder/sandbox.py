@@ -38,8 +38,8 @@ class Limits:
     processes: int = 64
     output: int = 16 << 20
     """Bytes of stdout and of stderr, each."""
-    disk: int = 1 << 30
-    """Bytes by which its directories may grow."""
+    disk: int = 256 << 20
+    """Bytes by which its directories may grow. What it leaves is held in memory."""
 
 
 @value

@@ -10,7 +10,7 @@ import pytest
 
 from builder.adapters.sandbox import NamespaceSandbox
 from builder.digest import ObjectId
-from builder.errors import PatchError
+from builder.errors import PatchError, SandboxError
 from builder.git_tree import tree_id
 from builder.lock.model import GenesisPin, Subtree
 from builder.observed import Observed
@@ -111,6 +111,13 @@ def test_a_failure_is_not_covered_by_what_is_said_later() -> None:
     error = refusal("tell('FAILED', 'P1 wide')\npatch('P1')\ntell('applied', 'P1 wide')")
     assert error.message == "steps[0]: 1 of 3 patches failed"
     assert error.findings == ("P1: so it is",)
+
+
+def test_a_file_that_is_large_and_empty_is_not_taken() -> None:
+    """It costs the program nothing, and us its size in memory and in the layer."""
+    error = refusal("os.truncate(config, 400 << 20)\ntell('applied', 'P1')")
+    assert isinstance(error, SandboxError)
+    assert error.message.endswith("it left more bytes than it may write, in sparse files")
 
 
 def test_what_a_payload_has_compiled_is_neither_believed_nor_laid() -> None:
