@@ -152,7 +152,7 @@ def test_patches_that_nobody_accepted_are_told_of(plain: Build, log: Log) -> Non
     hold_to(build, (other,))
     (said,) = log.lines
     assert said == (
-        "it: nobody has accepted what its 2 patches do on linux/amd64; look at them: builder"
+        "it: nobody has accepted what its patches do on linux/amd64; look at them: builder"
         " patches it; then: builder accept it"
     )
 

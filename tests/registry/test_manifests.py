@@ -71,6 +71,17 @@ def test_all_four_types_are_accepted_and_the_client_gives_its_name(
             id="no size",
         ),
         pytest.param(
+            Reply(
+                headers={
+                    "Content-Type": OCI_MANIFEST,
+                    "Docker-Content-Digest": str(OTHER),
+                    "Content-Length": "\N{SUPERSCRIPT TWO}",
+                },
+                announce=-1,
+            ),
+            id="a size in digits that are no number",
+        ),
+        pytest.param(
             Reply(headers={"Docker-Content-Digest": str(OTHER)}, body=RAW), id="no media type"
         ),
     ],

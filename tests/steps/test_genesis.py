@@ -274,7 +274,7 @@ def test_two_patches_of_one_file_each_have_it(sandbox: Recorded) -> None:
         "write('P1')\nsay('applied', 'P1')\nwrite('p2')\nsay('applied', 'P2')\n",
     )
     assert [item.files for item in outcome.patches] == [(CONFIG,), (CONFIG,)]
-    assert outcome.summary == "2 applied (0 at run time only), 0 skipped; 1 files, 2 markers"
+    assert outcome.summary == "2 applied (0 at run time only), 0 skipped; 1 file, 2 markers"
 
 
 def test_a_file_that_is_as_it_was_in_the_end_is_not_changed(sandbox: Recorded) -> None:

@@ -35,14 +35,15 @@ def describe(response: requests.Response, *, what: str) -> Descriptor | None:
     if response.status_code != 200:
         return None
     kind = content_type(response, what=what)
-    size = response.headers.get("Content-Length", "")
+    length = response.headers.get("Content-Length", "")
+    size = int(length[:18]) if length.isascii() and length.isdigit() else 0
     try:
         digest = Digest.parse(response.headers.get("Docker-Content-Digest", ""))
     except ProjectError:
         return None
-    if kind not in _ACCEPTED or not size.isdigit() or not 0 < int(size) <= MANIFEST_LIMIT:
+    if kind not in _ACCEPTED or not 0 < size <= MANIFEST_LIMIT:
         return None
-    return Descriptor(media_type=kind, digest=digest, size=int(size))
+    return Descriptor(media_type=kind, digest=digest, size=size)
 
 
 def content_type(response: requests.Response, *, what: str) -> str | None:
