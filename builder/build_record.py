@@ -5,7 +5,7 @@ path of the machine and nothing of the environment.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builder import canonical, notes
 from builder.base import Base
@@ -15,11 +15,13 @@ from builder.image import Image
 from builder.oci import Manifest
 from builder.outcome import Output
 from builder.plan import Plan
-from builder.policy import Ruling
 from builder.ports import Store
 from builder.realise import Realised
 from builder.value import value
 from builder.variant import ImageSettings, Variant
+
+if TYPE_CHECKING:
+    from builder.policy import Ruling
 
 
 @value
@@ -30,7 +32,7 @@ class Build:
     base: Base | None
     steps: tuple[Realised, ...]
     image: Image
-    rulings: tuple[Ruling, ...] = ()
+    rulings: "tuple[Ruling, ...]" = ()
     """What the project said to its patch sets."""
 
     @property
@@ -76,7 +78,7 @@ def describe(build: Build) -> dict[str, Any]:
     }
 
 
-def _ruling(ruling: Ruling) -> dict[str, Any]:
+def _ruling(ruling: "Ruling") -> dict[str, Any]:
     """The allowlist's word on a patch set, and the waiver that let it pass."""
     waiver = ruling.waiver
     return {

@@ -4,14 +4,17 @@ verified either way and then kept. And the place where those that are programs m
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from builder import git_tree, notes
+from builder import notes
 from builder.digest import Digest, ObjectId
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import GenesisPin, Lock, PullPin, SourcePin, Subtree, WheelPin
 from builder.ports import Git, GitFile, GitSubtree, Store, Wheels
-from builder.sandbox import Sandbox
 from builder.value import value
+
+if TYPE_CHECKING:
+    from builder.sandbox import Sandbox
 
 _SOURCE_LIMIT = 64 << 20
 
@@ -28,10 +31,10 @@ class PinnedMaterials:
     store: Store
     git: Callable[[], Git]
     wheels: Callable[[], Wheels]
-    make_sandbox: Callable[[], Sandbox]
+    make_sandbox: "Callable[[], Sandbox]"
 
     @property
-    def sandbox(self) -> Sandbox:
+    def sandbox(self) -> "Sandbox":
         """Where programs run.
 
         Raises:
@@ -60,6 +63,8 @@ class PinnedMaterials:
 
     def _subtree(self, pin: GenesisPin, wanted: Subtree, key: str) -> GitSubtree:
         """A directory of the commit: kept by its tree id, of which its files give proof."""
+        from builder import git_tree  # noqa: PLC0415 - few variants have a patch set
+
         if (files := self._kept_files(wanted.tree)) is not None:
             return GitSubtree(tree=str(wanted.tree), files=files)
         git = self.git()
@@ -82,6 +87,8 @@ class PinnedMaterials:
         return found
 
     def _kept_files(self, tree: ObjectId) -> tuple[GitFile, ...] | None:
+        from builder import git_tree  # noqa: PLC0415 - as above
+
         packed = self.store.note(notes.TREE, str(tree))
         if packed is None:
             return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builder import base as bases
 from builder import canonical, notes
@@ -17,14 +18,16 @@ from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.plan import Plan, pinned, plan
-from builder.policy import Ruling
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
 from builder.realise import realise
 from builder.results import compare, hold_to
-from builder.sandbox import Sandbox
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
+
+if TYPE_CHECKING:
+    from builder.policy import Ruling
+    from builder.sandbox import Sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,7 @@ class World:
     make_git: Callable[[], Git]
     make_wheels: Callable[[], Wheels]
     make_engine: Callable[[], Engine]
-    make_sandbox: Callable[[Base | None], Sandbox]
+    make_sandbox: "Callable[[Base | None], Sandbox]"
     today: date
     """In UTC."""
     open_layout: Callable[[Path], bases.Origin]
@@ -127,7 +130,7 @@ def admitted(
     *,
     world: World,
     materials: Materials,
-) -> tuple[Ruling, ...]:
+) -> "tuple[Ruling, ...]":
     """What the project says to the patch sets of a plan; a plan without one costs nothing."""
     if not any(isinstance(step, GenesisStep) for step in chain.variant.steps):
         return ()

@@ -5,7 +5,7 @@ error before anything is fetched.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from builder import canonical
 from builder.derivation import Derivation
@@ -14,11 +14,9 @@ from builder.errors import ProjectError
 from builder.lock.model import Lock, SourcePin
 from builder.oci import Platform
 from builder.python_layout import PythonLayout, from_statement
-from builder.steps.genesis import GenesisRequest
 from builder.steps.overlay import OverlayRequest
 from builder.steps.pull import PullRequest
 from builder.steps.request import DiffRule, Request
-from builder.steps.script import AnyScript, OwnScript, PinnedScript, ScriptRequest
 from builder.steps.source import SourceRequest
 from builder.steps.wheels import WheelsRequest
 from builder.value import value
@@ -34,6 +32,9 @@ from builder.variant import (
     Variant,
     WheelsStep,
 )
+
+if TYPE_CHECKING:
+    from builder.steps.script import AnyScript
 
 PinT = TypeVar("PinT")
 
@@ -179,16 +180,10 @@ class _Lookup:
                     at=step.at,
                 )
             case GenesisStep():
-                return GenesisRequest(
-                    pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
-                    platform=step.platform,
-                    speculative=step.speculative,
-                    environment=self.environment,
-                    image=self.platform,
-                    python=self.python,
-                    at=step.at,
-                )
+                return self._genesis(step)
             case ScriptStep():
+                from builder.steps.script import ScriptRequest  # noqa: PLC0415 - as above
+
                 return ScriptRequest(
                     script=self._script(step.script, at=f"{step.at}.script"),
                     interpreter=step.interpreter,
@@ -198,6 +193,19 @@ class _Lookup:
                     python=self.python,
                     at=step.at,
                 )
+
+    def _genesis(self, step: GenesisStep) -> Request:
+        from builder.steps.genesis import GenesisRequest  # noqa: PLC0415 - few variants have one
+
+        return GenesisRequest(
+            pin=pinned(self.lock.genesis, step.genesis, file="genesis.yaml", at=step.at),
+            platform=step.platform,
+            speculative=step.speculative,
+            environment=self.environment,
+            image=self.platform,
+            python=self.python,
+            at=step.at,
+        )
 
     def _overlay(self, step: OverlayStep) -> OverlayRequest:
         overlay = self.overlay(step.overlay)
@@ -215,7 +223,9 @@ class _Lookup:
             at=step.at,
         )
 
-    def _script(self, file: ScriptFile, *, at: str) -> AnyScript:
+    def _script(self, file: ScriptFile, *, at: str) -> "AnyScript":
+        from builder.steps.script import OwnScript, PinnedScript  # noqa: PLC0415 - as above
+
         if file.overlay is None:
             pin = pinned(self.lock.sources, file.source or "", file="sources.yaml", at=at)
             _check_pinned(pin, file.path, at=at)

@@ -15,10 +15,10 @@ from builder.oci import Platform
 from builder.pipeline import World
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
-from builder.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration
+    from builder.sandbox import Sandbox
 
 DEFAULT_PLATFORM = Platform("linux", "amd64")
 
@@ -130,7 +130,7 @@ class _Adapters:
     def engine_url(self) -> str | None:
         return self.settings.environment.get("DOCKER_HOST")
 
-    def sandbox(self, base: Base | None) -> Sandbox:
+    def sandbox(self, base: Base | None) -> "Sandbox":
         """As builder.yaml says; otherwise namespaces where they work, and else the engine."""
         from builder.adapters.sandbox import NamespaceSandbox, choose
 
@@ -141,7 +141,7 @@ class _Adapters:
             return self._container(base)
         return choose(engine=lambda: self._container(base))
 
-    def _container(self, base: Base | None) -> Sandbox:
+    def _container(self, base: Base | None) -> "Sandbox":
         from builder.adapters.sandbox import EngineSandbox
 
         stated = self.project.settings.sandbox.image

@@ -5,15 +5,17 @@ work (:mod:`builder.diff`, :mod:`builder.wheel`) are imported by ``run``.
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from builder.lock.model import GenesisPin, PullPin, SourcePin, WheelPin
 from builder.observed import Observed
 from builder.outcome import Outcome
 from builder.ports import GitSubtree
 from builder.python_layout import PythonLayout
-from builder.sandbox import Sandbox
 from builder.value import field, value
+
+if TYPE_CHECKING:
+    from builder.sandbox import Sandbox
 
 
 class Materials(Protocol):
@@ -21,7 +23,7 @@ class Materials(Protocol):
     those that are programs may run."""
 
     @property
-    def sandbox(self) -> Sandbox:
+    def sandbox(self) -> "Sandbox":
         """Made when it is first asked for."""
 
     def payload(self, pin: GenesisPin) -> GitSubtree:
