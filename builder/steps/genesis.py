@@ -7,9 +7,9 @@ codes and counts are no evidence. The hidden inputs of the patch set are inputs 
 import re
 from typing import Any, ClassVar
 
-from builder.changes import Change, Inline, Put
+from builder.changes import Change
 from builder.digest import Digest
-from builder.errors import PatchError, ProjectError
+from builder.errors import ProjectError
 from builder.genesis.eras import Era, era_of
 from builder.lock.model import GenesisPin
 from builder.observed import Observed
@@ -19,7 +19,6 @@ from builder.ports import GitSubtree
 from builder.python_layout import PythonLayout
 from builder.steps.request import Materials, layout_of
 from builder.value import field, value
-from builder.verdict import Verdict
 
 _PLATFORM = re.compile(r"(cuda|rocm|xpu|cpu)(?:-(\d{1,2})\.(\d))?")
 
@@ -68,12 +67,13 @@ class GenesisRequest:
         }
 
     def run(self, view: Observed, materials: Materials) -> Outcome:
-        from builder.steps.genesis_bake import Target, bake  # noqa: PLC0415 - see steps.request
+        from builder.steps import genesis_payload  # noqa: PLC0415 - see builder.steps.request
+        from builder.steps.genesis_bake import Target, bake  # noqa: PLC0415 - as above
 
         layout = layout_of(view, self.python)
         era = self._era()
-        payload = materials.payload(self.pin)
-        own = _laid(payload, f"{layout.packages}/{era.package}", view, at=self.at)
+        directory = f"{layout.packages}/{era.package}"
+        own = genesis_payload.laid(materials.payload(self.pin), directory, view, at=self.at)
         plugin = materials.plugin(self.pin)
         vendor, model = capability(self.platform, at=self.at)
         target = Target(
@@ -81,7 +81,7 @@ class GenesisRequest:
         )
         baked = bake(view, layout, target, own, sandbox=materials.sandbox, at=self.at)
         changes: list[Change] = [
-            *(Put(path=path, content=Inline(data), mode=mode) for path, data, mode in own),
+            *own.changes,
             *baked.changes,
             *self._plugin(plugin, era, layout, view),
         ]
@@ -142,32 +142,3 @@ def capability(platform: str, *, at: str) -> tuple[str, tuple[int, int] | None]:
             hint="for example cuda-8.6",
         )
     return match[1], None if match[2] is None else (int(match[2]), int(match[3]))
-
-
-def _laid(
-    payload: GitSubtree, directory: str, view: Observed, *, at: str
-) -> tuple[tuple[str, bytes, int], ...]:
-    """Path, content and mode of every file of the payload, without what was compiled from others:
-    Python makes it anew, and would believe it. None of it may be there already."""
-    from builder.steps.scratch import is_compiled  # noqa: PLC0415 - see builder.steps.request
-
-    if view.stat(directory) is not None:
-        raise PatchError(
-            f"{at}: {directory!r} is in the image already",
-            verdict=Verdict.REFUSED,
-            path=directory,
-            hint="one patch set goes into an image, once, and into one that has none",
-        )
-    files = []
-    for item in payload.files:
-        if is_compiled(item.path):
-            continue
-        if item.mode == "120000":
-            raise PatchError(
-                f"{at}: {item.path!r} of the patch set is a symbolic link",
-                verdict=Verdict.REFUSED,
-                path=f"{directory}/{item.path}",
-            )
-        mode = 0o755 if item.mode == "100755" else 0o644
-        files.append((f"{directory}/{item.path}", item.data, mode))
-    return tuple(files)

@@ -13,6 +13,7 @@ from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
 from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
+from builder.steps.genesis_payload import Payload
 from builder.steps.scratch import laid, last_lines, taken
 from builder.value import field, value
 from builder.verdict import Verdict
@@ -23,9 +24,6 @@ HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
 """The program that runs in the sandbox."""
 
 _TORCH = re.compile(r"^Requires-Dist: *torch *== *([0-9][^;\s]*)", re.MULTILINE)
-
-File = tuple[str, bytes, int]
-"""A file of the payload: path, content, mode."""
 
 
 @value
@@ -61,7 +59,7 @@ def bake(
     view: Observed,
     layout: PythonLayout,
     target: Target,
-    payload: Sequence[File],
+    payload: Payload,
     *,
     sandbox: Sandbox,
     at: str,
@@ -88,7 +86,7 @@ def _job(
     view: Observed,
     layout: PythonLayout,
     target: Target,
-    payload: Sequence[File],
+    payload: Payload,
     *,
     at: str,
 ) -> Job:
@@ -108,7 +106,8 @@ def _job(
         roots=(layout.packages,),
         files=(
             *laid(view, (f"{layout.packages}/vllm",)),
-            *(Laid(path=path, data=data, mode=mode) for path, data, mode in payload),
+            *(Laid(path=path, data=data, mode=mode) for path, data, mode in payload.files),
+            *(Laid(path=path, data=data, mode=mode) for path, data, mode in payload.through),
         ),
         inputs=(
             Laid(path="harness.py", data=HARNESS),
@@ -174,8 +173,8 @@ def _refuse_abnormal(finished: Finished, said: Sequence[Said], *, at: str) -> No
     )
 
 
-def _refuse_own(finished: Finished, payload: Sequence[File], *, at: str) -> None:
-    own = {path for path, _, _ in payload}
+def _refuse_own(finished: Finished, payload: Payload, *, at: str) -> None:
+    own = {path for path, _, _ in (*payload.files, *payload.through)}
     touched = sorted(own & {item.path for item in finished.left} | own & set(finished.removed))
     if touched:
         raise PatchError(

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from builder.adapters.sandbox import NamespaceSandbox
-from builder.changes import Change, Inline, Put
+from builder.changes import Change, Inline, Put, Symlink
 from builder.digest import Digest, ObjectId
 from builder.errors import PatchError, ProjectError
 from builder.lock.model import GenesisPin, Subtree
@@ -439,11 +439,30 @@ def test_what_another_build_laid_is_not_laid_over(sandbox: Recorded) -> None:
     assert sandbox.jobs == []
 
 
-def test_a_link_in_a_payload_is_refused(sandbox: Recorded) -> None:
-    error = refused(sandbox, "", blob("config.json", "/etc/passwd", mode="120000"))
-    assert error.message == f"{AT}: 'config.json' of the patch set is a symbolic link"
-    assert error.path == f"{P}/vllm/_genesis/config.json"
+@pytest.mark.parametrize("target", ["/etc/passwd", "../config.py", "nowhere", "link", ".", ".."])
+def test_a_link_that_leads_out_of_a_payload_is_refused(sandbox: Recorded, target: str) -> None:
+    error = refused(sandbox, "", blob("link", target, mode="120000"))
+    assert error.message == (
+        f"{AT}: the link 'link' of the patch set leads to {target!r}, which is no file or directory"
+        " of it"
+    )
+    assert error.path == f"{P}/vllm/_genesis/link"
     assert sandbox.jobs == []
+
+
+def test_a_link_inside_a_payload_is_a_link_and_can_be_imported_through(sandbox: Recorded) -> None:
+    outcome = run(
+        sandbox,
+        "from vllm._genesis.old.set import NAME\nwrite(NAME)\nsay('applied', NAME)\n",
+        blob("new/set/__init__.py", "NAME = 'P1'\n"),
+        blob("old/set", "../new/set", mode="120000"),
+    )
+    assert [patch.state for patch in outcome.patches] == ["applied"]
+    links = [change for change in outcome.changes if isinstance(change, Symlink)]
+    assert links == [Symlink(path=f"{P}/vllm/_genesis/old/set", target="../new/set")]
+    paths = [change.path for change in outcome.changes]
+    assert f"{P}/vllm/_genesis/new/set/__init__.py" in paths
+    assert f"{P}/vllm/_genesis/old/set/__init__.py" not in paths
 
 
 def test_an_image_without_vllm_is_refused(sandbox: Recorded) -> None:
