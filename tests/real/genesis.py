@@ -4,8 +4,7 @@ name. The flags are those of variants/tq3-mtp-genesis.yaml."""
 import json
 import shutil
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,60 +20,18 @@ from builder.project import Project
 from tests.adapters.sandbox.image import system
 from tests.bench.patch_set import PatchSet
 from tests.claims import Claims
-from tests.commands import ROOT, Builder, CommandError
+from tests.commands import ROOT, CommandError
 from tests.flow.images import Layer as Packed
 from tests.flow.images import image, push
 from tests.plugins.requires import missing
+from tests.real.genesis_eras import eras
+from tests.real.trial import BASE, TRIAL, WHEEL, Trial
 from tests.real.workshop import Workshop
 from tests.services_docker import running_dockerd
 
 RECIPE = "tq3-mtp-genesis"
-PIN = "genesis-v7.72.2"
-WHEEL = "vllm-0.20.2"
-TRIAL, BASE = "trial", "without-genesis"
 _UNTIL = timedelta(days=30)
 _P65 = "GENESIS_ENABLE_P65_TURBOQUANT_SPEC_CG_DOWNGRADE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A project of its own: this one's pins, and one variant on a base made of the wheel."""
-
-    shop: Workshop = field(repr=False)
-    builder: Builder
-    environment: Mapping[str, str] = field(repr=False)
-
-    @property
-    def root(self) -> Path:
-        return self.builder.project
-
-    def write(self, *, speculative: str | None = "mtp", **flags: str | None) -> None:
-        """Write the variant; ``flags`` change its environment, ``None`` takes one away."""
-        step: dict[str, Any] = {"genesis": PIN, "platform": "cuda-8.6"}
-        if speculative is not None:
-            step["speculative"] = speculative
-        env = {**self.environment, **flags}
-        recipe: dict[str, Any] = {
-            "version": 1,
-            "base": "scratch",
-            "python": {
-                "version": "3.12",
-                "packages": "usr/local/lib/python3.12/dist-packages",
-            },
-            "steps": [{"wheels": [WHEEL]}, step],
-            "image": {"env": {name: value for name, value in env.items() if value is not None}},
-        }
-        (self.root / "variants" / f"{TRIAL}.yaml").write_text(json.dumps(recipe, indent=1))
-        recipe["steps"].pop()
-        (self.root / "variants" / f"{BASE}.yaml").write_text(json.dumps(recipe, indent=1))
-
-    def refusal(self) -> CommandError | None:
-        """How ``builder build`` refuses; ``None`` where it does not."""
-        try:
-            self.builder.run("build", TRIAL, "--quiet")
-        except CommandError as error:
-            return error
-        return None
 
 
 def proofs(shop: Workshop, claims: Claims) -> None:
@@ -96,6 +53,7 @@ def proofs(shop: Workshop, claims: Claims) -> None:
         _in_a_container(trial, _bake(trial, claims), claims)
         _hints(trial, claims)
         _lint(trial, claims)
+        eras(trial, claims)
     shop.drop(trial.builder)
 
 
