@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.build_record import Record, RecordedStep
+from builder.build_record import Build, Record, RecordedStep, recorded
 from builder.genesis.facts import Facts
 from builder.genesis.switches import switched
 from builder.outcome import PatchOutcome, PatchState
@@ -37,6 +37,14 @@ class Patched:
 def patched(record: Record, store: Store) -> tuple[Patched, ...]:
     """The patches of a build, in the order of their run."""
     return tuple(item for step in record.steps for item in _of_step(step, store))
+
+
+def lost_by(build: Build, store: Store) -> tuple[Patched, ...]:
+    """The patches of a build that somebody switched on and nothing came of, where a step was run to
+    find out."""
+    if not any(item.output.patches and not item.cached for item in build.steps):
+        return ()
+    return tuple(item for item in patched(recorded(build.image.digest, store), store) if item.lost)
 
 
 def _of_step(step: RecordedStep, store: Store) -> Iterator[Patched]:

@@ -1,5 +1,6 @@
 """``builder patches``: what became of each patch of a patch set, and whether it was asked for."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from builder.digest import Digest
 from builder.genesis.facts import read_facts
 from builder.outcome import Output, PatchOutcome, PatchState
 from builder.patched import Patched, patched
-from tests.cli.conftest import Builder
+from tests.cli.conftest import DEMO, Builder
 from tests.memory_store import MemoryStore
 
 TREE = "9" * 40
@@ -144,3 +145,27 @@ def test_a_variant_that_was_not_built_has_none_to_show(builder: Builder, project
         "  hint: builder build hello\n"
     )
     assert builder("patches", "sha256:12").status == 2
+
+
+def test_a_build_tells_which_flags_came_to_nothing_when_it_finds_out(
+    builder: Builder, demo: Path
+) -> None:
+    shutil.copy(DEMO / "builder.yaml", demo)
+    variant = demo / "variants/demo.yaml"
+    text = variant.read_text()
+    variant.write_text(
+        text.replace("    speculative: mtp\n", "").replace(
+            '    GENESIS_ENABLE_D4_BATCH_REPORT: "1"\n', ""
+        )
+    )
+    first = builder("-C", demo, "build", "demo")
+    again = builder("-C", demo, "build", "demo")
+
+    told = [line for line in first.err.splitlines() if "nothing came of it" in line]
+    (line,) = told
+    assert line == (
+        "builder: step demo-patches: D2 is switched on by GENESIS_ENABLE_D2_MTP_BATCH, and nothing"
+        " came of it: no speculative decoding"
+    )
+    assert (first.status, again.status) == (0, 0)
+    assert "nothing came of it" not in again.err
