@@ -10,6 +10,7 @@ pytest_plugins = (
     "tests.plugins.offline",
     "tests.plugins.leftovers",
     "tests.plugins.golden",
+    "tests.plugins.interrupts",
 )
 
 # Files of projects to be, not of this one.
