@@ -39,17 +39,33 @@ def read_range(blob: BinaryIO, start: int, length: int) -> bytes:
     Raises:
         EOFError: The frame ends before.
     """
-    first, last = start // BLOCK, (start + length + BLOCK - 1) // BLOCK
-    blob.seek(framed_offset(first * BLOCK) - _BLOCK_HEADER.size)
-    parts: list[bytes] = []
-    for _ in range(first, max(last, first + 1)):
-        if len(header := blob.read(_BLOCK_HEADER.size)) < _BLOCK_HEADER.size:
-            raise EOFError(f"no block at byte {blob.tell()} of the frame")
-        parts.append(blob.read(_BLOCK_HEADER.unpack(header)[1]))
-    data = b"".join(parts)[start - first * BLOCK :][:length]
-    if len(data) != length:
-        raise EOFError(f"the frame ends {length - len(data)} bytes early")
-    return data
+    return Ranges(blob).read(start, length)
+
+
+class Ranges:
+    """Reads ranges of a framed stream. In the order of their starts, no block is read twice."""
+
+    def __init__(self, blob: BinaryIO) -> None:
+        self._blob = blob
+        self._number = -1
+        self._block = b""
+
+    def read(self, start: int, length: int) -> bytes:
+        """See :func:`read_range`."""
+        first, last = start // BLOCK, (start + length + BLOCK - 1) // BLOCK
+        parts = [self._at(number) for number in range(first, max(last, first + 1))]
+        data = b"".join(parts)[start - first * BLOCK :][:length]
+        if len(data) != length:
+            raise EOFError(f"the frame ends {length - len(data)} bytes early")
+        return data
+
+    def _at(self, number: int) -> bytes:
+        if number != self._number:
+            self._blob.seek(framed_offset(number * BLOCK) - _BLOCK_HEADER.size)
+            if len(header := self._blob.read(_BLOCK_HEADER.size)) < _BLOCK_HEADER.size:
+                raise EOFError(f"no block at byte {self._blob.tell()} of the frame")
+            self._number, self._block = number, self._blob.read(_BLOCK_HEADER.unpack(header)[1])
+        return self._block
 
 
 class StoredGzip:

@@ -8,6 +8,7 @@ the text files of its Python packages, and the table that says where in the pack
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 
 from builder import canonical, framing, notes
 from builder.base import Origin
@@ -45,18 +46,25 @@ class OwnLayer:
 
     def read(self, entry: Entry) -> bytes:
         """The verified content of a file of this layer."""
+        ((_, data),) = self.read_many((entry,))
+        return data
+
+    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """See :class:`builder.merged.LayerFiles`. In the order in which they stand."""
+        placed = sorted(((self._place(entry), entry) for entry in entries), key=itemgetter(0))
+        with self._store.open(self._layer.digest) as blob:
+            ranges = framing.Ranges(blob)
+            for (start, length), entry in placed:
+                data = ranges.read(start, length)
+                at = f"layer {self._layer.digest}: {entry.path!r}"
+                yield entry, content_of(entry).check(data, at=at)
+
+    def _place(self, entry: Entry) -> tuple[int, int]:
         digest = content_of(entry)
         place = self._table.find(digest)
         if place is None:
             raise IntegrityError(f"layer {self._layer.digest}: no content {digest} in its table")
-        start, length = place
-        with self._store.open(self._layer.digest) as blob:
-            data = framing.read_range(blob, start, length)
-        return digest.check(data, at=f"layer {self._layer.digest}: {entry.path!r}")
-
-    def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
-        """See :class:`builder.merged.LayerFiles`."""
-        return ((entry, self.read(entry)) for entry in entries)
+        return place
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Nothing to do: all is at hand."""
