@@ -1,6 +1,7 @@
 """The flow on one page: from a project to an image in the store. Every function takes the value
 that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -28,6 +29,8 @@ from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Va
 if TYPE_CHECKING:
     from builder.policy import Ruling
     from builder.sandbox import Sandbox
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,16 +114,34 @@ def build(
     )
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
     keep(made, store=world.store)
+    _tell_lost(made, world.store)
     _hold(made, project, locked=locked, held=held)
     name_it(made, store=world.store)
     return made
 
 
+def _tell_lost(made: Build, store: Store) -> None:
+    """A flag that is set and does nothing looks like one that works."""
+    if not any(item.output.patches and not item.cached for item in made.steps):
+        return  # nothing that was not told before
+    from builder.patched import lost_by  # noqa: PLC0415 - most variants have no patch set
+
+    for item in lost_by(made, store):
+        _log.warning(
+            "step %s: %s is switched on by %s, and nothing came of it: %s",
+            item.step,
+            item.outcome.name,
+            item.by,
+            item.outcome.reason,
+        )
+
+
 def _hold(made: Build, project: Project, *, locked: bool, held: bool) -> None:
-    if locked:
-        compare(made, project.results(made.variant.name))
-    if held:
-        hold_to(made, project.results(made.variant.name))
+    results = project.results(made.variant.name)
+    if locked:  # all of the other one, and more
+        compare(made, results)
+    elif held:
+        hold_to(made, results)
 
 
 def admitted(

@@ -54,7 +54,7 @@ def _open_streams() -> None:
     would get its number, and results and messages would go into it."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - it stays open, and pathlib costs start-up
 
 
 def _say(text: str) -> int:

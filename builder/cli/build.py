@@ -1,6 +1,5 @@
 """``builder build``."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,6 @@ from builder.outcome import LayerOutput
 from builder.pipeline import World, build, reference_name
 from builder.realise import Realised
 from builder.reference import Reference
-
-_log = logging.getLogger(__name__)
 
 
 @project_command(
@@ -68,7 +65,6 @@ def command(
                 check=check,
                 locked=locked,
             )
-            _tell_lost(built, world)
             reference = None
             if target is not None or into_engine or out is not None:
                 reference = _deliver(built, target, world, into_engine=into_engine, out=out)
@@ -76,22 +72,6 @@ def command(
             tell(summary(built, reference), _table(built, reference))
         if plain and site.settings.plain and site.project.settings.store is None:
             _remember(variants, made, site, world)
-
-
-def _tell_lost(made: Build, world: World) -> None:
-    """A flag that is set and does nothing looks like one that works."""
-    if not any(item.output.patches for item in made.steps):
-        return
-    from builder.patched import lost_by
-
-    for item in lost_by(made, world.store):
-        _log.warning(
-            "step %s: %s is switched on by %s, and nothing came of it: %s",
-            item.step,
-            item.outcome.name,
-            item.by,
-            item.outcome.reason,
-        )
 
 
 def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world: World) -> None:

@@ -4,6 +4,7 @@ What a boot of every container would do is done once, on a copy in the sandbox, 
 codes and counts are no evidence. The hidden inputs of the patch set are inputs of the step.
 """
 
+import pkgutil
 import re
 from typing import Any, ClassVar
 
@@ -19,6 +20,9 @@ from builder.ports import GitSubtree
 from builder.python_layout import PythonLayout
 from builder.steps.request import Materials, layout_of
 from builder.value import field, value
+
+HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
+"""The program that runs in the sandbox."""
 
 _PLATFORM = re.compile(r"(cuda|rocm|xpu|cpu)(?:-(\d{1,2})\.(\d))?")
 
@@ -50,8 +54,6 @@ class GenesisRequest:
         return (f"genesis {self.pin.name}",)
 
     def record(self) -> dict[str, Any]:
-        from builder.steps.genesis_bake import HARNESS  # noqa: PLC0415 - one file, read once
-
         era, payload = self._era(), self.pin.payload
         return {
             "payload": None if payload is None else str(payload.tree),

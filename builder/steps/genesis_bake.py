@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,6 +12,7 @@ from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
 from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
+from builder.steps.genesis import HARNESS
 from builder.steps.genesis_payload import Payload
 from builder.steps.scratch import laid, last_lines, taken
 from builder.value import field, value
@@ -20,8 +20,6 @@ from builder.verdict import Verdict
 
 _log = logging.getLogger(__name__)
 
-HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
-"""The program that runs in the sandbox."""
 
 _TORCH = re.compile(r"^Requires-Dist: *torch *== *([0-9][^;\s]*)", re.MULTILINE)
 

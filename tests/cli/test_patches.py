@@ -169,3 +169,20 @@ def test_a_build_tells_which_flags_came_to_nothing_when_it_finds_out(
     )
     assert (first.status, again.status) == (0, 0)
     assert "nothing came of it" not in again.err
+
+
+def test_whatever_builds_first_tells_it_also_where_the_outcome_is_refused(
+    builder: Builder, demo: Path
+) -> None:
+    shutil.copy(DEMO / "builder.yaml", demo)
+    assert builder("-C", demo, "accept", "demo").status == 0
+    variant = demo / "variants/demo.yaml"
+    variant.write_text(variant.read_text().replace("    speculative: mtp\n", ""))
+    refused = builder("-C", demo, "build", "demo")
+    assert refused.status == 4
+    assert "D2 is switched on by GENESIS_ENABLE_D2_MTP_BATCH, and nothing came of it" in refused.err
+    shutil.rmtree(demo / "lockfiles/images")
+    variant.write_text(variant.read_text().replace("cuda-8.6", "cuda-8.9"))
+    accepted = builder("-C", demo, "accept", "demo")
+    assert accepted.status == 0
+    assert "D2 is switched on by GENESIS_ENABLE_D2_MTP_BATCH" in accepted.err

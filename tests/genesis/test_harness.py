@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builder.genesis.said import Said, ended, parse
-from builder.steps.genesis_bake import HARNESS
+from builder.steps.genesis import HARNESS
 
 _LOG = "import logging\nlog = logging.getLogger('genesis.apply_all')\n"
 
