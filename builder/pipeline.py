@@ -29,6 +29,7 @@ from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Va
 if TYPE_CHECKING:
     from builder.policy import Ruling
     from builder.sandbox import Sandbox
+    from builder.upstream import Forge, History, Hub
 
 _log = logging.getLogger(__name__)
 
@@ -45,14 +46,31 @@ class World:
     make_wheels: Callable[[], Wheels]
     make_engine: Callable[[], Engine]
     make_sandbox: "Callable[[Base | None], Sandbox]"
+    make_history: "Callable[[], History]"
+    make_forge: "Callable[[], Forge]"
+    make_hub: "Callable[[], Hub]"
     today: date
     """In UTC."""
+    now: str
+    """In UTC, as locks write it: ``2026-05-11T00:00:00Z``."""
     open_layout: Callable[[Path], bases.Origin]
     make_layout: Callable[[Path], Store]
 
     @cached_property
     def registry(self) -> Registry:
         return self.make_registry()
+
+    @cached_property
+    def history(self) -> "History":
+        return self.make_history()
+
+    @cached_property
+    def forge(self) -> "Forge":
+        return self.make_forge()
+
+    @cached_property
+    def hub(self) -> "Hub":
+        return self.make_hub()
 
     @cached_property
     def git(self) -> Git:

@@ -12,6 +12,7 @@ from typing import BinaryIO, Protocol
 from builder.digest import Digest
 from builder.oci import Descriptor, Index, Manifest
 from builder.reference import Reference
+from builder.upstream import FoundWheel
 from builder.value import field, value
 
 
@@ -94,6 +95,10 @@ class Registry(Protocol):
 
     def resolve(self, reference: Reference) -> Descriptor:
         """What a tag or digest names now, by HEAD where the registry allows; no body is kept."""
+
+    def tags(self, reference: Reference) -> tuple[str, ...]:
+        """All tags of ``reference``'s repository, sorted, however many pages they come in. The
+        registry itself is asked, no mirror."""
 
     def manifest(self, reference: Reference) -> Manifest | Index:
         """Fetch a manifest or index; with a digest in the reference the bytes are checked."""
@@ -188,6 +193,19 @@ class Wheels(Protocol):
 
         Raises:
             GoneError, NetworkError, OfflineError, IntegrityError.
+        """
+
+    def find(self, *, project: str, version: str | None, like: str | None) -> FoundWheel:
+        """The wheel that pip would take now, without fetching it whole where the index allows.
+
+        Args:
+            version: Exactly this one; ``None`` for the newest that is no pre-release.
+            like: The file name of a wheel for the same Python and platform; ``None`` for CPython
+                3.12 on x86-64 Linux with glibc.
+
+        Raises:
+            GoneError: No index has such a wheel.
+            AuthError, RateLimitError, NetworkError, OfflineError, EnvironmentFault.
         """
 
     def pack(self, path: str) -> bytes:

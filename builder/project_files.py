@@ -7,9 +7,9 @@ Nothing else in the package touches the project's directory. Paths are relative 
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import ClassVar
 
 from builder.digest import Digest
@@ -20,7 +20,7 @@ LIMIT = 64 << 20
 
 
 class Files:
-    """The files below one root.
+    """The files below one root, some of them ``replaced``: read as if they had these bytes.
 
     ``asked`` has every question so far with the digest of its answer: as long as the same
     questions have the same answers (:meth:`ask`), everything that was made of them is the same.
@@ -28,8 +28,9 @@ class Files:
     of what was made would be of the old state and some of the new one.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, replaced: Mapping[str, bytes] | None = None) -> None:
         self._root = root
+        self._replaced = dict(replaced or {})
         self.asked: dict[tuple[str, str], Digest | None] = {}
 
     def ask(self, question: str, about: str) -> Digest | None:
@@ -60,6 +61,8 @@ class Files:
         return data
 
     def _read(self, file: str, limit: int) -> bytes | None:
+        if file in self._replaced:
+            return self._replaced[file]
         try:
             # Without O_NONBLOCK, opening a named pipe waits for a writer.
             number = os.open(self._root / file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -85,7 +88,10 @@ class Files:
             names = []
         except OSError as error:
             raise ProjectError(f"{directory}: cannot be listed: {error.strerror}") from error
-        found = tuple(sorted(name for name in names if not name.startswith((".", "README"))))
+        names += [
+            path.name for path in map(PurePath, self._replaced) if str(path.parent) == directory
+        ]
+        found = tuple(sorted({name for name in names if not name.startswith((".", "README"))}))
         self._note("names", directory, os.fsencode("\0".join(found)))
         return found
 

@@ -21,6 +21,7 @@ from builder.errors import (
     ProjectError,
     RateLimitError,
 )
+from builder.upstream import FoundWheel
 from builder.wheel_archive import WheelName
 from builder.wheel_pack import pack
 
@@ -89,6 +90,10 @@ class Wheelhouse:
             fresh.replace(kept)
         _sync(kept.parent)
         return kept
+
+    def find(self, *, project: str, version: str | None, like: str | None) -> FoundWheel:
+        """See :meth:`builder.ports.Wheels.find`."""
+        raise NotImplementedError
 
     def pack(self, path: str) -> bytes:
         """The wheel made of the unpacked wheel in the project's directory ``path``.

@@ -19,6 +19,7 @@ from builder.project import Project
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration
     from builder.sandbox import Sandbox
+    from builder.upstream import Forge, History, Hub
 
 DEFAULT_PLATFORM = Platform("linux", "amd64")
 
@@ -43,6 +44,11 @@ def store_of(settings: Settings) -> FileStore:
 def today() -> date:
     """The day in UTC, by the clock of this machine: what waivers end by."""
     return datetime.now(UTC).date()
+
+
+def now() -> str:
+    """The time in UTC, as locks write it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def open_store(settings: Settings, project: Project | None = None) -> FileStore:
@@ -78,7 +84,11 @@ def open_world(
         make_wheels=adapters.wheels,
         make_engine=adapters.engine,
         make_sandbox=adapters.sandbox,
+        make_history=adapters.history,
+        make_forge=adapters.forge,
+        make_hub=adapters.hub,
         today=today(),
+        now=now(),
         open_layout=adapters.layout,
         make_layout=FileStore,
     )
@@ -109,6 +119,30 @@ class _Adapters:
             mirrors=_git_mirrors(self.settings, self.project),
             offline=self.settings.offline,
         )
+
+    def history(self) -> "History":
+        from builder.adapters.git_history import GitHistory
+
+        return GitHistory(
+            self.store.paths.root / "git",
+            mirrors=_git_mirrors(self.settings, self.project),
+            offline=self.settings.offline,
+        )
+
+    def forge(self) -> "Forge":
+        from builder.adapters.forge import ForgeClient
+
+        environment = self.settings.environment
+        return ForgeClient(
+            {item.host: item.api for item in self.project.settings.forges},
+            token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
+            offline=self.settings.offline,
+        )
+
+    def hub(self) -> "Hub":
+        from builder.adapters.hub import HubClient
+
+        return HubClient(offline=self.settings.offline)
 
     def wheels(self) -> Wheels:
         from builder.adapters.wheelhouse import Wheelhouse

@@ -7,6 +7,7 @@ from builder.lock.codec_fields import (
     by_key,
     escrow,
     escrow_record,
+    failing,
     locked,
     optional_text,
     present,
@@ -48,6 +49,7 @@ def wheel_pin(key: str, node: Cursor) -> WheelPin:
         size=node.optional("size", integer),
         path=node.optional("path", file_path),
         escrow=node.default("escrow", sequence_of(escrow), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -64,6 +66,7 @@ def wheel_record(pin: WheelPin) -> Mapping[str, Writable]:
         size=pin.size,
         path=pin.path,
         escrow=[escrow_record(item) for item in pin.escrow],
+        failing=pin.failing,
         locked=pin.locked,
     )
 
@@ -121,6 +124,7 @@ def model_pin(key: str, node: Cursor) -> ModelPin:
         include=node.default("include", sequence_of(text), ()),
         require=node.default("require", sequence_of(text), ()),
         forbid=node.default("forbid", sequence_of(text), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -140,6 +144,7 @@ def model_record(pin: ModelPin) -> Mapping[str, Writable]:
         include=pin.include,
         require=pin.require,
         forbid=pin.forbid,
+        failing=pin.failing,
         locked=pin.locked,
     )
 

@@ -9,9 +9,12 @@ from builder.node import (
     Cursor,
     digest,
     file_path,
+    name,
     reference,
+    sequence_of,
     shortened,
     text,
+    unique,
 )
 from builder.strict_yaml import Writable
 
@@ -75,6 +78,11 @@ def escrow(node: Cursor) -> Escrow:
         value = Escrow(layout=node.take("layout", file_path), digest=node.take("digest", digest))
     node.done()
     return value
+
+
+def failing(node: Cursor) -> tuple[str, ...]:
+    """Names of variants, each once."""
+    return unique(sequence_of(name))(node)
 
 
 def escrow_record(value: Escrow) -> Mapping[str, Writable]:

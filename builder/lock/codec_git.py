@@ -6,6 +6,7 @@ from builder.lock.codec_fields import (
     by_key,
     escrow,
     escrow_record,
+    failing,
     locked,
     optional_text,
     present,
@@ -43,6 +44,7 @@ def pull_pin(key: str, node: Cursor) -> PullPin:
         root=node.optional("root", target_directory),
         strip=node.optional("strip", integer),
         escrow=node.default("escrow", sequence_of(escrow), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -69,6 +71,7 @@ def pull_record(pin: PullPin) -> Mapping[str, Writable]:
         root=pin.root,
         strip=pin.strip,
         escrow=[escrow_record(item) for item in pin.escrow],
+        failing=pin.failing,
         locked=pin.locked,
     )
 
@@ -100,6 +103,7 @@ def source_pin(key: str, node: Cursor) -> SourcePin:
         tree=node.take("tree", object_id),
         files=node.take("files", each(file_path, _source_file)),
         escrow=node.default("escrow", sequence_of(escrow), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -118,6 +122,7 @@ def source_record(pin: SourcePin) -> Mapping[str, Writable]:
         tree=str(pin.tree),
         files=files,
         escrow=[escrow_record(item) for item in pin.escrow],
+        failing=pin.failing,
         locked=pin.locked,
     )
 
@@ -153,6 +158,7 @@ def genesis_pin(key: str, node: Cursor) -> GenesisPin:
         plugin=node.optional("plugin", _subtree),
         reachable=node.default("reachable", sequence_of(ref), ()),
         escrow=node.default("escrow", sequence_of(escrow), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -170,6 +176,7 @@ def genesis_record(pin: GenesisPin) -> Mapping[str, Writable]:
         plugin=_subtree_record(pin.plugin),
         reachable=pin.reachable,
         escrow=[escrow_record(item) for item in pin.escrow],
+        failing=pin.failing,
         locked=pin.locked,
     )
 

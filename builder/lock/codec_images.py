@@ -1,5 +1,6 @@
 """Base images (``lockfiles/vllm.yaml``) and what variants bake to (``lockfiles/images/``)."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from builder.errors import ProjectError, UsageError
@@ -7,9 +8,11 @@ from builder.lock.codec_fields import (
     by_key,
     escrow,
     escrow_record,
+    failing,
     locked,
     optional_text,
     present,
+    repository,
 )
 from builder.lock.model import (
     ImagePin,
@@ -40,19 +43,24 @@ from builder.strict_yaml import Writable
 
 # The words of builder.outcome.PatchState, which is above.
 _WITH_REASON = ("skipped", "failed")
+_TAGS = re.compile(r"[A-Za-z0-9_.-]*\*[A-Za-z0-9_.-]*")
 _outcome = word("applied", "runtime-only", *_WITH_REASON)
 
 
 def image_pin(name: str, node: Cursor) -> ImagePin:
     """One entry under ``vllm``."""
+    follows, tags, commits = node.take("follows", _follows)
     pin = ImagePin(
         name=name,
-        follows=node.take("follows", _follows),
+        follows=follows,
+        tags=tags,
+        commits=commits,
         index=node.optional("index", digest),
         platforms=node.default("platforms", mapping_of(platform, _platform), ()),
         vllm=node.optional("vllm", _vllm),
         files=node.optional("files", digest),
         escrow=node.default("escrow", sequence_of(escrow), ()),
+        failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
     )
@@ -70,21 +78,32 @@ def image_record(pin: ImagePin) -> Mapping[str, Writable]:
     if pin.follows.digest is not None:
         raise ValueError(f"{pin.name}: a pin follows a tag, got {str(pin.follows)!r}")
     return present(
-        follows=present(image=pin.follows.name, tag=pin.follows.tag),
+        follows=present(
+            image=pin.follows.name, tag=pin.follows.tag, tags=pin.tags, commits=pin.commits
+        ),
         index=optional_text(pin.index),
         platforms=by_key((str(key), _platform_record(item)) for key, item in pin.platforms),
         vllm=None if pin.vllm is None else _vllm_record(pin.vllm),
         files=optional_text(pin.files),
         escrow=[escrow_record(item) for item in pin.escrow],
+        failing=pin.failing,
         locked=pin.locked,
     )
 
 
-def _follows(node: Cursor) -> Reference:
+def _follows(node: Cursor) -> tuple[Reference, str | None, str | None]:
     image = node.take("image", _image)
     tagged = node.optional("tag", lambda child: _tagged(image, child))
+    tags, commits = node.optional("tags", _tags), node.optional("commits", repository)
     node.done()
-    return tagged or image
+    return tagged or image, tags, commits
+
+
+def _tags(node: Cursor) -> str:
+    value = text(node)
+    if not _TAGS.fullmatch(value):
+        raise node.error(f"{value!r} does not say which tags", hint="a tag with one '*': nightly-*")
+    return value
 
 
 def _image(node: Cursor) -> Reference:
@@ -166,6 +185,7 @@ def results_record(items: Iterable[Result]) -> Mapping[str, Writable]:
 def _result_record(item: Result) -> Mapping[str, Writable]:
     record: dict[str, Writable] = {
         "digest": str(item.digest),
+        **present(derivation=optional_text(item.derivation)),
         "diff_ids": [str(diff_id) for diff_id in item.diff_ids],
     }
     return record | present(
@@ -179,6 +199,7 @@ def _result(variant: str, key: Platform, node: Cursor) -> Result:
         variant=variant,
         platform=key,
         digest=node.take("digest", digest),
+        derivation=node.optional("derivation", digest),
         diff_ids=node.take("diff_ids", sequence_of(digest)),
         patches=node.default("patches", each(text, _patch), ()),
         files=node.default("files", each(file_path, _file), ()),

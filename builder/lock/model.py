@@ -59,11 +59,18 @@ class ImagePin:
 
     name: str
     follows: Reference
+    tags: str | None = None
+    """The tags among which a newer one is looked for: ``nightly-*``. ``None``: it stays."""
+    commits: str | None = None
+    """The git repository of the commits that the tags are named by, which have an order; the tags
+    do not. ``None``: they are ordered by when their images were made."""
     index: Digest | None = None
     platforms: tuple[tuple[Platform, PlatformPin], ...] = ()
     vllm: VllmBuild | None = None
     files: Digest | None = None
     escrow: tuple[Escrow, ...] = ()
+    failing: tuple[str, ...] = ()
+    """Variants that were known not to bake when it was pinned; so for every kind of pin."""
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -93,6 +100,7 @@ class SourcePin:
     tree: ObjectId
     files: tuple[SourceFile, ...]
     escrow: tuple[Escrow, ...] = ()
+    failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -129,6 +137,7 @@ class PullPin:
     root: str | None = None
     strip: int | None = None
     escrow: tuple[Escrow, ...] = ()
+    failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -149,6 +158,7 @@ class WheelPin:
     size: int | None = None
     path: str | None = None
     escrow: tuple[Escrow, ...] = ()
+    failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -175,6 +185,7 @@ class GenesisPin:
     reachable: tuple[str, ...] = ()
     """Refs from which the commit could be reached when it was locked."""
     escrow: tuple[Escrow, ...] = ()
+    failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -200,6 +211,7 @@ class ModelPin:
     include: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)
 
@@ -250,6 +262,8 @@ class Result:
     variant: str
     platform: Platform
     digest: Digest
+    derivation: Digest | None = None
+    """The id of the last step: what was asked. Another one today makes the result stale."""
     diff_ids: tuple[Digest, ...]
     files: tuple[ResultFile, ...] = ()
     patches: tuple[ResultPatch, ...] = ()

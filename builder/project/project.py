@@ -34,14 +34,15 @@ OVERLAY_FILE_LIMIT = 64 << 20
 class Project(Pins):
     """A directory with ``variants/``, ``lockfiles/``, ``overlays/`` and ``builder.yaml``.
 
-    What was read is kept: open the project anew to see what :meth:`update` wrote.
+    What was read is kept: open the project anew to see what :meth:`update` wrote. Files that are
+    ``replaced`` are read as if they had these bytes: how a lock is tried before it is written.
 
     Raises:
         ProjectError: From every member: a file is not what it must be.
     """
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(Files(root))
+    def __init__(self, root: Path, *, replaced: Mapping[str, bytes] | None = None) -> None:
+        super().__init__(Files(root, replaced=replaced))
         self.root = root
         self._variants: dict[str, Variant] = {}
         self._overlays: dict[str, Overlay] = {}

@@ -50,7 +50,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         new="    zzz: 123",
         message="lockfiles/wheels.yaml:9: wheels.xxhash: unknown key 'zzz'",
         hint="the keys here are 'follows', 'filename', 'digest', 'size', 'path', 'escrow',"
-        " 'locked'",
+        " 'failing', 'locked'",
     ),
     Bad(
         id="a missing key",

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from builder import settings, variant
+from builder import variant
 from builder.errors import ProjectError
 from builder.lock import model
 from builder.schema_check import KINDS, check, kind_of, schema
+from builder.settings import model as settings
 from tests.lock.bad_documents import BAD_LOCKS, Bad
 from tests.lock.bad_recipes import BAD_RECIPES
 from tests.lock.bad_waivers import BAD_WAIVERS
@@ -160,7 +161,7 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     model.LayerPin: ("vllm", "layer", {}),
     model.PlatformPin: ("vllm", "platformPin", {}),
     model.VllmBuild: ("vllm", "pin/properties/vllm", {}),
-    model.ImagePin: ("vllm", "pin", {"name": None}),
+    model.ImagePin: ("vllm", "pin", {"name": None, "tags": "follows", "commits": "follows"}),
     model.SourceFile: ("sources", "sourceFile", {"path": None}),
     model.SourcePin: ("sources", "pin", {"name": None, "repository": None}),
     model.SourceDiff: ("pulls", "pin/properties/published", {}),
@@ -210,8 +211,10 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     settings.ProjectSettings: (
         "settings",
         "",
-        {"git_mirrors": "mirrors", "genesis": "policy"},
+        {"git_mirrors": "mirrors", "genesis": "policy", "expiry": "policy"},
     ),
+    settings.ExpiryPolicy: ("settings", "expiry", {}),
+    settings.ForgeSettings: ("settings", "forge", {"host": None}),
 }
 NOT_IN_A_FILE = {
     model.Lock,
@@ -220,6 +223,7 @@ NOT_IN_A_FILE = {
     variant.Script,
     settings.GitMirror,
     settings.Level,
+    settings.ComposeService,
 }
 
 

@@ -78,6 +78,10 @@ class RegistryClient:
         """See the port. A tag's digest is the registry's word, until the manifest is fetched."""
         return self._ask(reference, lambda endpoint: self._head(endpoint, reference))
 
+    def tags(self, reference: Reference) -> tuple[str, ...]:
+        """See the port."""
+        raise NotImplementedError
+
     def manifest(self, reference: Reference) -> Manifest | Index:
         """See the port."""
         if reference.digest is not None:

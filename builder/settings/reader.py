@@ -1,18 +1,15 @@
-"""``builder.yaml``: what a project says about places and machines, and what it lets pass. It never
-changes what is built.
-
-Everything in it is optional, and so is the file.
-"""
-
-from enum import StrEnum
+"""``builder.yaml``: bytes to values."""
 
 from builder.errors import ProjectError, UsageError
 from builder.node import (
     Cursor,
     boolean,
     each,
+    file_path,
     mapping_of,
+    name,
     platform,
+    positive,
     reference,
     sequence_of,
     text,
@@ -20,99 +17,20 @@ from builder.node import (
     version_1,
     word,
 )
-from builder.oci import Platform
 from builder.reference import Reference
-from builder.value import field, value
-
-SANDBOXES = ("linux-namespaces", "docker-engine")
-
-FILE = "builder.yaml"
-"""The name of the file, in the root of a project."""
-
-
-@value
-class GitMirror:
-    """Repositories that start with ``prefix`` are fetched from ``target`` plus the rest."""
-
-    prefix: str
-    target: str
-
-
-@value
-class RegistrySettings:
-    """How one registry, as references name it, is reached."""
-
-    host: str
-    location: str | None = None
-    """``host[:port][/prefix]`` in place of ``host``."""
-    mirrors: tuple[str, ...] = ()
-    """``host[:port][/prefix]``, asked first and in this order, for what is named by digest."""
-    plain_http: bool = False
-    ca: str | None = None
-    """A file of certificates to trust; a relative path is one in the project."""
-    tags: bool = False
-    """Whether mirrors may also say what a tag names: they may be behind."""
-
-
-class Level(StrEnum):
-    """What becomes of a complaint: it stops a build, is told, or is not made."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    OFF = "off"
-
-
-@value
-class GenesisPolicy:
-    """``policy.genesis``: the level of each rule about a patch set. A field is the rule of that
-    word, with dashes.
-
-    That the patch set lists the base (``allowlist``) can be a warning, and never off: exceptions
-    are made one by one, with an end (``lockfiles/waivers.yaml``).
-    """
-
-    allowlist: Level = Level.ERROR
-    pending: Level = Level.ERROR
-    """The base is listed, but only among those that are to be promoted."""
-    no_list: Level = Level.WARNING
-    """The patch set is of an era that lists nothing."""
-    unknown_flag: Level = Level.ERROR
-    odd_value: Level = Level.ERROR
-    no_effect: Level = Level.WARNING
-    conflict: Level = Level.ERROR
-    unmet_requirement: Level = Level.ERROR
-    retired: Level = Level.WARNING
-    superseded: Level = Level.WARNING
-    version_range: Level = Level.WARNING
-
-    def level(self, rule: str) -> Level:
-        """The level of the rule of this word: ``unknown-flag``."""
-        level: Level = getattr(self, rule.replace("-", "_"))
-        return level
-
-
-@value
-class SandboxSettings:
-    """``sandbox``: where programs of steps run. It does not change what is built."""
-
-    use: str | None = None
-    """``linux-namespaces`` or ``docker-engine``; ``None``: the first of them that works."""
-    image: Reference | None = None
-    """For ``docker-engine``, by digest, with Python in it; ``None``: the base of the variant."""
-
-
-@value
-class ProjectSettings:
-    """All of ``builder.yaml``."""
-
-    platform: Platform | None = None
-    git_mirrors: tuple[GitMirror, ...] = ()
-    registries: tuple[RegistrySettings, ...] = ()
-    store: str | None = None
-    """Where the store is; a relative path is one in the project."""
-    genesis: GenesisPolicy = GenesisPolicy()
-    sandbox: SandboxSettings = SandboxSettings()
-    at: str = field(default="", compare=False)
+from builder.settings.model import (
+    FILE,
+    SANDBOXES,
+    ComposeService,
+    ExpiryPolicy,
+    ForgeSettings,
+    GenesisPolicy,
+    GitMirror,
+    Level,
+    ProjectSettings,
+    RegistrySettings,
+    SandboxSettings,
+)
 
 
 def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
@@ -123,13 +41,19 @@ def read_settings(data: bytes, *, file: str = FILE) -> ProjectSettings:
     """
     root = Cursor.open(data, file=file)
     root.take("version", version_1)
+    genesis, expiry = root.default("policy", _policy, (GenesisPolicy(), ExpiryPolicy()))
     settings = ProjectSettings(
         platform=root.optional("platform", platform),
         git_mirrors=root.default("mirrors", _mirrors, ()),
         registries=root.default("registries", each(_host, _registry), ()),
         store=root.optional("store", text),
-        genesis=root.default("policy", _policy, GenesisPolicy()),
+        genesis=genesis,
+        expiry=expiry,
         sandbox=root.default("sandbox", _sandbox, SandboxSettings()),
+        forges=root.default("forges", each(_host, _forge), ()),
+        publish=root.optional("publish", _repository),
+        escrow=root.optional("escrow", text),
+        composes=root.default("composes", _composes, ()),
         at=root.at,
     )
     root.done()
@@ -159,10 +83,46 @@ def _mirrors(node: Cursor) -> tuple[GitMirror, ...]:
     return tuple(GitMirror(prefix=prefix, target=target) for prefix, target in pairs or ())
 
 
-def _policy(node: Cursor) -> GenesisPolicy:
-    policy = node.default("genesis", _genesis_policy, GenesisPolicy())
+def _policy(node: Cursor) -> tuple[GenesisPolicy, ExpiryPolicy]:
+    genesis = node.default("genesis", _genesis_policy, GenesisPolicy())
+    expiry = node.default("expiry", _expiry, ExpiryPolicy())
     node.done()
-    return policy
+    return genesis, expiry
+
+
+def _expiry(node: Cursor) -> ExpiryPolicy:
+    usual = ExpiryPolicy()
+    expiry = ExpiryPolicy(
+        newest=node.default("newest", positive, usual.newest),
+        days=node.optional("days", positive),
+    )
+    node.done()
+    return expiry
+
+
+def _forge(host: str, node: Cursor) -> ForgeSettings:
+    forge = ForgeSettings(host=host, api=node.take("api", text))
+    node.done()
+    return forge
+
+
+def _repository(node: Cursor) -> Reference:
+    value = reference(node)
+    if value.tag is not None or value.digest is not None:
+        raise node.error(
+            f"expected a repository, got {str(value)!r}", hint="the tag is the variant's name"
+        )
+    return value
+
+
+def _composes(node: Cursor) -> tuple[ComposeService, ...]:
+    """By file and service, whose names are the project's and Compose's own."""
+    files = mapping_of(file_path, mapping_of(text, name))(node)
+    return tuple(
+        ComposeService(file=file, service=service, runs=runs)
+        for file, services in files
+        for service, runs in services
+    )
 
 
 def _genesis_policy(node: Cursor) -> GenesisPolicy:

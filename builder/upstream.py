@@ -1,0 +1,131 @@
+"""What moves: the world as whoever looks for newer pins sees it.
+
+A build never asks any of this; it goes by content alone. Implemented in ``builder.adapters``, like
+the Protocols of :mod:`builder.ports`. Commits are full object ids, refs full names
+(``refs/heads/main``, ``refs/tags/v1``, ``refs/pull/25/head``).
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from builder.digest import Digest
+from builder.value import value
+
+
+@value
+class Commit:
+    """One commit: its id, its committer's time in seconds since 1970 (UTC), its first line."""
+
+    id: str
+    time: int
+    subject: str
+
+
+@value
+class Distance:
+    """How two commits are apart: those of the new one's history that the old one's lacks, newest
+    first (``ahead``), and the other way round (``behind``, empty where the old one is an ancestor).
+    """
+
+    ahead: tuple[Commit, ...]
+    behind: tuple[Commit, ...]
+
+
+class History(Protocol):
+    """Refs and commits of remote repositories, without their files.
+
+    Every method may raise GoneError (the remote answers and does not have it), AuthError,
+    NetworkError, OfflineError.
+    """
+
+    def refs(self, repository: str) -> Mapping[str, str]:
+        """The commit that each branch, tag and pull request names, by full ref name; ``HEAD`` has
+        that of the default branch. An annotated tag counts as the commit behind it; a tag of
+        something else is left out. Asked once in a run."""
+
+    def default_branch(self, repository: str) -> str:
+        """The full name of the branch that ``HEAD`` stands for."""
+
+    def reachable(self, repository: str, commit: str) -> tuple[str, ...]:
+        """The refs whose history has ``commit``, sorted by name. Empty for a commit that the remote
+        hands out by id and that no ref of it leads to (that of a fork's pull request, say)."""
+
+    def commit(self, repository: str, commit: str) -> Commit:
+        """One commit."""
+
+    def merge_base(self, repository: str, one: str, other: str) -> str | None:
+        """The best common ancestor, as ``git merge-base`` has it; ``None`` where the histories have
+        nothing in common."""
+
+    def distance(self, repository: str, old: str, new: str) -> Distance:
+        """See :class:`Distance`."""
+
+    def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
+        """Whether ``ancestor`` is in the history of ``commit`` (or is it)."""
+
+
+@value
+class PullFacts:
+    """What a git host says about a pull request beyond what git itself has."""
+
+    title: str
+    state: str
+    """``open``, ``closed`` or ``merged``."""
+    base_ref: str
+    """The branch that it is for, by its short name: ``main``."""
+    head: str
+    merge_commit: str | None = None
+    """The commit that brought it in, for one that is merged."""
+
+
+class Forge(Protocol):
+    """The API of a git host."""
+
+    def pull(self, repository: str, number: int) -> PullFacts | None:
+        """About a pull request; ``None`` where nobody knows an API for the repository's host.
+
+        Raises:
+            GoneError: The host answers, and has no such pull request.
+            AuthError, RateLimitError, NetworkError, OfflineError.
+        """
+
+
+@value
+class FoundWheel:
+    """A wheel as an index offers it. ``size`` is ``None`` where the index does not say."""
+
+    filename: str
+    version: str
+    digest: Digest
+    size: int | None = None
+
+
+@value
+class HubFile:
+    """One file of a model's revision. ``digest`` is the sha256 of its content where the hub knows
+    it (LFS and xet objects); for other files the hub has a git blob id, which is none."""
+
+    path: str
+    size: int
+    digest: Digest | None = None
+
+
+class Hub(Protocol):
+    """A hub of models (the API of huggingface.co).
+
+    Every method may raise GoneError, AuthError (also for a gated model), RateLimitError,
+    NetworkError, OfflineError.
+    """
+
+    def commit(self, repository: str, revision: str) -> str:
+        """The commit that a branch, tag or commit id of ``owner/name`` stands for now."""
+
+    def files(self, repository: str, commit: str) -> tuple[HubFile, ...]:
+        """All files of a commit, sorted by path."""
+
+    def read(self, repository: str, commit: str, path: str, *, limit: int) -> bytes:
+        """A small file's bytes.
+
+        Raises:
+            IntegrityError: It is over ``limit`` bytes.
+        """
