@@ -1,4 +1,4 @@
-"""The Genesis patch set: from a commit, a branch or a tag to its trees and the refs that lead to it."""
+"""The Genesis patch set: from a commit, branch or tag to its trees and the refs that lead to it."""
 
 from builder.lock.model import GenesisPin
 from builder.ports import Git
