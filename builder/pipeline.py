@@ -18,6 +18,8 @@ from builder.errors import ProjectError
 from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
+from builder.origin import OpenCopy, Origin, opener
+from builder.pinned_base import obtain_pinned
 from builder.plan import Plan, pinned, plan
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
@@ -53,7 +55,7 @@ class World:
     """In UTC."""
     now: str
     """In UTC, as locks write it: ``2026-05-11T00:00:00Z``."""
-    open_layout: Callable[[Path], bases.Origin]
+    open_layout: Callable[[Path], Origin]
     make_layout: Callable[[Path], Store]
 
     @cached_property
@@ -195,8 +197,12 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
             return None
         case PinnedBase(pin=name):
             pin = pinned(project.images, name, file="vllm.yaml", at=f"{variant.at}: base")
-            return bases.obtain_pinned(
-                pin, platform, store=world.store, registry=lambda: world.registry
+            return obtain_pinned(
+                pin,
+                platform,
+                store=world.store,
+                registry=lambda: world.registry,
+                open_copy=copies_of(project, world),
             )
         case LayoutBase(layout=layout, digest=digest):
             return bases.obtain(
@@ -206,6 +212,11 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 store=world.store,
                 at=f"{variant.at}: base",
             )
+
+
+def copies_of(project: Project, world: World) -> OpenCopy:
+    """Opens the places of ours that the project's locks name."""
+    return opener(project.root, registry=lambda: world.registry, open_layout=world.open_layout)
 
 
 def chained(
@@ -242,6 +253,7 @@ def materials(
         git=lambda: world.git,
         wheels=lambda: world.wheels,
         make_sandbox=cache(lambda: world.make_sandbox(base)),
+        open_copy=copies_of(project, world),
     )
 
 

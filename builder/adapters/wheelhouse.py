@@ -6,10 +6,10 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from builder.digest import Digest
+from builder.digest import Digest, Hasher
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -86,6 +86,26 @@ class Wheelhouse:
         self._cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
             fresh = _download(Path(temporary), project, version, name, digest=digest, at=at)
+            kept.parent.mkdir(exist_ok=True)
+            fresh.replace(kept)
+        _sync(kept.parent)
+        return kept
+
+    def keep(self, chunks: Iterator[bytes], *, filename: str, digest: Digest) -> Path:
+        """See :meth:`builder.ports.Wheels.keep`."""
+        kept = self._cache / digest.hex / filename
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
+            fresh = Path(temporary) / filename
+            hasher = Hasher()
+            with fresh.open("wb") as file:
+                for chunk in chunks:
+                    hasher.update(chunk)
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            if (got := hasher.digest()) != digest:
+                raise IntegrityError(f"wheel {filename}: expected {digest}, got {got}")
             kept.parent.mkdir(exist_ok=True)
             fresh.replace(kept)
         _sync(kept.parent)
