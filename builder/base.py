@@ -30,6 +30,9 @@ class Twin:
     of: Digest
     place: str
 
+    def __str__(self) -> str:
+        return f"a recompressed twin of {self.of}, at {self.place}"
+
 
 @value
 class Base:

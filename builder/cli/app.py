@@ -25,6 +25,7 @@ COMMANDS = {
     "accept": "Record what a variant bakes to as expected.",
     "push": "Publish a built variant to a registry.",
     "load": "Load a built variant into the local Docker Engine.",
+    "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
     "waive": "Let a variant build on a base that its patch set does not list.",
     "patches": "Show what became of each patch of a patch set.",
