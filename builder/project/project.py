@@ -212,6 +212,10 @@ class Project(Pins):
             raise ProjectError(f"{file}: no such file")
         return data
 
+    def lockfile(self, file: str) -> bytes | None:
+        """The bytes of a lockfile, unparsed; ``None`` where there is none."""
+        return self._read(file)
+
     def strays(self) -> tuple[str, ...]:
         """What stands where only recipes and locks do, and is neither: nothing reads it."""
         known = {file.partition("/")[2] for file in codec.FILES} | {"images"}
