@@ -8,11 +8,14 @@ write    the same bytes, unless the lock has changed meanwhile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError, PatchError
+from builder.errors import BuilderError
+from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
-from builder.lock.model import ImagePin, Pin, PullPin
+from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin
+from builder.materials import PinnedMaterials
 from builder.moves import Move
 from builder.oci import Platform
+from builder.patch_facts import facts_of
 from builder.pipeline import World
 from builder.project import Project
 from builder.trial import VariantTrial, try_variant
@@ -41,7 +44,7 @@ class Bump:
     trials: tuple[VariantTrial, ...] = ()
     landed: tuple[Landed, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What could not be found out."""
+    """What a patch set says otherwise than before; what could not be found out."""
     seen: Mapping[str, bytes | None] = field(default_factory=dict, repr=False)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
@@ -82,7 +85,12 @@ def tried(
     )
     landed, remarks = _landed(after, named, world=world)
     return Bump(
-        moves=tuple(moves), trials=trials, landed=landed, remarks=remarks, seen=seen, files=files
+        moves=tuple(moves),
+        trials=trials,
+        landed=landed,
+        remarks=(*_patch_sets(moves, world), *remarks),
+        seen=seen,
+        files=files,
     )
 
 
@@ -125,6 +133,28 @@ def write(project: Project, bump: Bump) -> tuple[str, ...]:
     return project.put_pins(pins, seen=bump.seen)
 
 
+def _patch_sets(moves: Iterable[Move], world: World) -> Iterator[str]:
+    """What patch sets that move say of themselves now, beside what they said before."""
+    materials = PinnedMaterials(
+        lock=Lock(),
+        store=world.store,
+        git=lambda: world.git,
+        wheels=lambda: world.wheels,
+        make_sandbox=lambda: world.make_sandbox(None),
+    )
+    for move in moves:
+        if not isinstance(move.before, GenesisPin) or not isinstance(move.pin, GenesisPin):
+            continue
+        try:
+            old, new = (
+                facts_of(pin, materials, store=world.store) for pin in (move.before, move.pin)
+            )
+        except BuilderError as error:
+            yield f"{move.pin.name}: what changed in the patch set is not known: {error.message}"
+        else:
+            yield from (f"{move.pin.name}: {line}" for line in differences(old, new))
+
+
 def _landed(
     project: Project, variants: Iterable[str], *, world: World
 ) -> tuple[tuple[Landed, ...], tuple[str, ...]]:
@@ -134,7 +164,7 @@ def _landed(
     for name in variants:
         try:
             found += _landed_in(project, name, world=world)
-        except (BuilderError, PatchError) as error:
+        except BuilderError as error:
             remarks[f"whether pull requests have landed is not known: {error.message}"] = None
     return tuple(found), tuple(remarks)
 
