@@ -103,7 +103,6 @@ def test_a_variant_whose_base_is_gone_is_told_so(tiny: Tiny) -> None:
 def test_what_upstream_changed_under_a_step_is_named(tiny: Tiny, registry: StandIn) -> None:
     three_steps(tiny, registry)
     tiny.bake("it")
-    before = Project(tiny.root)
     newer = image(
         {"etc/hostname": b"base\n"},
         BASE | {f"{PACKAGES}/vllm/config.py": CONFIG + b"MORE = 1\n"},
