@@ -206,7 +206,7 @@ HOSTILE = [
 def test_subjects_of_commits_stand_in_a_block_that_they_cannot_end() -> None:
     body = report.markdown(Bump(moves=(move(*HOSTILE),)))
     before, fence, rest = re.split(r"^(`{3,})$", body, maxsplit=1, flags=re.MULTILINE)
-    inside, closing, after = re.split(rf"^({fence})$", rest, maxsplit=1, flags=re.MULTILINE)
+    inside, _, after = re.split(rf"^({fence})$", rest, maxsplit=1, flags=re.MULTILINE)
     assert "@everyone" in inside
     assert "@everyone" not in before + after
     assert "<img" in inside
@@ -233,6 +233,6 @@ def test_a_table_row_stays_one_row_whatever_a_message_says() -> None:
         refusals=(PolicyError("a | b\n| c | d |"),),
         warnings=("| x | `y` <b>",),
     )
-    rows = [line for line in report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()]
+    rows = report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()
     table = [line for line in rows if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
