@@ -81,7 +81,7 @@ def trial(shop: Workshop, claims: Claims, times: int) -> list[Row]:
     project = _Project(root=place / "project")
     project.write(shop.registry.host, bases[0])
     builder = Builder(store=empty_store(place / "store"), project=project.root)
-    reports: list[str] = []
+    reports: list[bytes] = []
 
     def ours(run: int) -> float:
         project.patch(run + 10)
