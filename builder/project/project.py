@@ -176,16 +176,10 @@ class Project(Pins):
 
     def accept(self, result: Result) -> str:
         """Record ``result`` as what its variant bakes to on its platform; returns the file."""
+        from builder.lock.edit import put_result  # noqa: PLC0415 - builds change no lock
+
         file = codec.results_file(result.variant)
-
-        def change(data: bytes | None) -> bytes:
-            others = () if data is None else codec.read_results(data, file=file)[1]
-            kept = (item for item in others if item.platform != result.platform)
-            return codec.write_results(
-                result.variant, tuple(sorted((*kept, result), key=lambda item: item.platform))
-            )
-
-        self.update(file, change)
+        self.update(file, lambda data: put_result(data, result))
         return file
 
     @property
