@@ -169,22 +169,30 @@ def admitted(
     *,
     world: World,
     materials: Materials,
+    enforced: bool = True,
 ) -> "tuple[Ruling, ...]":
-    """What the project says to the patch sets of a plan; a plan without one costs nothing."""
+    """What the project says to the patch sets of a plan; a plan without one costs nothing.
+
+    Args:
+        enforced: Whether a patch set that may not be baked is refused, and what is only told goes
+            to the log.
+    """
     if not any(isinstance(step, GenesisStep) for step in chain.variant.steps):
         return ()
-    from builder.admit import admit  # noqa: PLC0415 - most variants have no patch set
+    from builder.admit import admit, judged  # noqa: PLC0415 - most variants have no patch set
     from builder.patch_facts import facts_of  # noqa: PLC0415 - as above
 
-    return admit(
-        chain,
-        base,
-        lock=project.lock_for(chain.variant),
-        policy=project.settings.genesis,
-        facts=lambda pin: facts_of(pin, materials, store=world.store),
-        today=world.today,
-        store=world.store,
-        progress=world.progress,
+    return tuple(
+        (admit if enforced else judged)(
+            chain,
+            base,
+            lock=project.lock_for(chain.variant),
+            policy=project.settings.genesis,
+            facts=lambda pin: facts_of(pin, materials, store=world.store),
+            today=world.today,
+            store=world.store,
+            progress=world.progress,
+        )
     )
 
 

@@ -15,6 +15,11 @@ from builder.strict_yaml import Writable
 from builder.strict_yaml.edit import edited
 
 
+def file_of(pin: Pin | Waiver) -> str:
+    """The lockfile of a pin's kind."""
+    return codec.kind_of(type(pin)).file
+
+
 def put(data: bytes | None, pin: Pin | Waiver) -> bytes:
     """The lockfile of the pin's kind with this pin in it, added or in place of the one of its name.
 

@@ -53,7 +53,13 @@ class _Editor:
         self._usual_break = found[0] if found else "\n"
 
     def value(
-        self, slot: Slot, old: "Writable | None", new: Writable, *, step: int, column: int | None = 0
+        self,
+        slot: Slot,
+        old: "Writable | None",
+        new: Writable,
+        *,
+        step: int,
+        column: int | None = 0,
     ) -> Iterator[Edit]:
         """Make the value in ``slot`` say ``new``. ``column`` is that of the block mapping that it
         stands in; ``None`` for a flow collection."""

@@ -54,9 +54,8 @@ def _before_a_slot(pieces: list[str], new: list[str], between: str, *, first: bo
 
 
 def _at_the_end(pieces: list[str], new: list[str], between: str) -> str:
-    last = ",".join(pieces[-1:]) != _without_comma(pieces[-1])
     rest = _merged(pieces, pieces[-1])
-    comma = "," if last else ""
+    comma = "" if pieces[-1] == _without_comma(pieces[-1]) else ","
     if not new:
         return comma + rest
     said, close = _split(rest)
@@ -76,14 +75,12 @@ def _all_new(pieces: list[str], new: list[str], between: str) -> str:
 
 def _merged(pieces: list[str], usual: str) -> str:
     """What is left of several gaps when the slots between them go: every comment."""
-    if len(pieces) == 1 or not any(COMMENT.search(piece) for piece in pieces):
+    rests = [_without_comma(piece) for piece in pieces]
+    split = [_split(rest) for rest in rests if COMMENT.search(rest)]
+    if not split:
         return _without_comma(usual)
-    merged = ""
-    for piece in map(_without_comma, pieces):
-        merged = (merged.rstrip(" ") if piece.lstrip(" ").startswith(("\r", "\n")) else merged) + (
-            piece if not merged.endswith((" ", "\n", "\r")) else piece.lstrip(" ")
-        )
-    return merged
+    said, tail = "".join(said for said, _ in split), rests[-1]
+    return said + (tail if tail.lstrip(" ").startswith(("\r", "\n")) else split[-1][1])
 
 
 def _without_comma(gap: str) -> str:

@@ -51,7 +51,12 @@ class Style:
             indent = 0 if is_list(item) and self.chance(0.3) else self.step
             yield f"{name}:{self.beside(path)}"
             yield from indented(self.lines(item, path), indent)
-        elif isinstance(item, str) and item.isprintable() and item[:1].isalpha() and self.chance(0.05):
+        elif (
+            isinstance(item, str)
+            and item.isprintable()
+            and item[:1].isalpha()
+            and self.chance(0.05)
+        ):
             yield f"{name}: {self.random.choice('|>')}-{self.beside(path)}"
             yield f"{'':{self.step}}{item}"
             self.in_text = True
@@ -65,7 +70,11 @@ class Style:
             yield from indented(iter(rest), self.step)
 
     def item(self, item: Writable, path: str) -> Iterator[str]:
-        inner = self.lines(item, path) if self.is_block(item) else iter(self.flow(item, path).split("\n"))
+        inner = (
+            self.lines(item, path)
+            if self.is_block(item)
+            else iter(self.flow(item, path).split("\n"))
+        )
         self.in_text = False
         first, *rest = inner
         yield f"- {first}"
@@ -77,7 +86,10 @@ class Style:
         if isinstance(value, int):
             return str(value)
         if isinstance(value, Mapping):
-            items = [f"{self.text(key)}: {self.flow(item, f'{path}/{key}')}" for key, item in value.items()]
+            items = [
+                f"{self.text(key)}: {self.flow(item, f'{path}/{key}')}"
+                for key, item in value.items()
+            ]
             opened, closed = "{}"
         else:
             items = [self.flow(item, f"{path}/{number}") for number, item in enumerate(value)]
@@ -85,7 +97,9 @@ class Style:
         if items and self.chance(0.3):
             comma = self.random.choice(["", ","])
             lines = [f"{item},{self.beside(path)}" for item in items[:-1]]
-            body = "\n".join(f"  {line}" for line in [*lines, f"{items[-1]}{comma}{self.beside(path)}"])
+            body = "\n".join(
+                f"  {line}" for line in [*lines, f"{items[-1]}{comma}{self.beside(path)}"]
+            )
             return f"{opened}{self.beside(path)}\n{body}\n{closed}"
         inner = ", ".join(items) + ("," if items and self.chance(0.1) else "")
         blank = self.random.choice(["", " "])
@@ -108,7 +122,11 @@ class Style:
         return f"#{self.count}:{plain(path)}"
 
     def is_block(self, value: Writable) -> bool:
-        return isinstance(value, Mapping | list | tuple) and bool(value) and not self.chance(self.likes_flow)
+        return (
+            isinstance(value, Mapping | list | tuple)
+            and bool(value)
+            and not self.chance(self.likes_flow)
+        )
 
     def chance(self, odds: float) -> bool:
         return self.random.random() < odds
