@@ -88,24 +88,39 @@ class BareRepositories:
 
     def has(self, bare: Path, commit: str) -> bool:
         """Whether the commit was noted as being here (:data:`HAVE`)."""
-        return bare.is_dir() and self.git.run(
-            bare, "rev-parse", "--verify", "--quiet", HAVE + commit
-        ).ok
+        return (
+            bare.is_dir()
+            and self.git.run(bare, "rev-parse", "--verify", "--quiet", HAVE + commit).ok
+        )
 
     def note(self, bare: Path, commit: str) -> bool:
         """Note that the commit is here."""
         return self.git.run(bare, "update-ref", HAVE + commit, commit).ok
 
     def fetched(
-        self, bare: Path, source: Source, arguments: Sequence[str], *, at: str, lock: int
+        self,
+        bare: Path,
+        source: Source,
+        arguments: Sequence[str],
+        *,
+        at: str,
+        lock: int,
+        stdin: bytes | None = None,
     ) -> bool:
         """Fetch; ``False`` where the remote answers and does not hand out what was asked for.
 
         Args:
+            bare: The repository to fetch into.
+            source: The one to fetch from; it can be called ``origin``.
             arguments: What ``git fetch`` takes after the options that are always given.
             at: What is fetched, for messages.
+            lock: The descriptor of the lock.
+            stdin: What git reads.
         """
-        answer = self.git.run(bare, *FETCH, *arguments, protocols=source.protocols, keep=lock)
+        named = ("-c", f"remote.origin.url={source.location}")
+        answer = self.git.run(
+            bare, *named, *FETCH, *arguments, stdin=stdin, protocols=source.protocols, keep=lock
+        )
         if answer.ok:
             return True
         if not refused(answer):

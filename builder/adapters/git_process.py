@@ -134,11 +134,11 @@ class GitProcess:
             EnvironmentFault: There is no git.
         """
         where = () if bare is None else (f"--git-dir={bare}",)
-        data = stdin if isinstance(stdin, bytes) else None
+        data, given = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
         with _git_is_there():
             done = subprocess.run(
                 ("git", *where, *arguments),
-                stdin=None if data is not None else stdin or subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if given is None and data is None else given,
                 input=data,
                 capture_output=True,
                 env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols},
