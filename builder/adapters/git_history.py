@@ -34,7 +34,6 @@ _PARTIAL = {
 
 _FORMAT = "--format=%m %H %ct [%P] %s"
 _COMMITS = 10_000
-"""The most commits that a distance names."""
 
 
 class GitHistory:
@@ -44,13 +43,17 @@ class GitHistory:
         root: Where the mirrors are kept. It can be deleted at any time between runs.
         mirrors: Replacements by URL prefix; see :func:`builder.adapters.git_source.find`.
         offline: Whether to use only what is at hand: the mirrors below ``root`` and local paths.
+        limit: The most commits that a distance names.
     """
 
-    def __init__(self, root: Path, *, mirrors: Mapping[str, str], offline: bool) -> None:
+    def __init__(
+        self, root: Path, *, mirrors: Mapping[str, str], offline: bool, limit: int = _COMMITS
+    ) -> None:
         self._bare = BareRepositories(
             root, mirrors=mirrors, offline=offline, what=".history", settings=_PARTIAL
         )
         self._git = self._bare.git
+        self._limit = limit
         self._told: dict[str, Refs] = {}
         self._asking = threading.Lock()
 
@@ -101,13 +104,13 @@ class GitHistory:
     def distance(self, repository: str, old: str, new: str) -> Distance:
         """See :meth:`builder.upstream.History.distance`."""
         bare = self._ensure(repository, old, new)
-        walk = ("--left-right", "--date-order", f"--max-count={_COMMITS + 1}", _FORMAT)
+        walk = ("--left-right", "--date-order", f"--max-count={self._limit + 1}", _FORMAT)
         found = list(_commits(self._read(bare, repository, "rev-list", *walk, f"{old}...{new}")))
-        named = found[:_COMMITS]
+        named = found[: self._limit]
         return Distance(
             ahead=tuple(commit for side, commit in named if side == ">"),
             behind=tuple(commit for side, commit in named if side == "<"),
-            complete=len(found) <= _COMMITS,
+            complete=len(found) <= self._limit,
         )
 
     def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:

@@ -12,6 +12,8 @@ from builder.resolve.found import Resolved
 from builder.resolve.moves import between
 from builder.upstream import Distance, Forge, History, PullFacts
 
+_NOWHERE = Distance(ahead=(), behind=())
+
 
 def resolve_pull(
     repository: str,
@@ -41,21 +43,15 @@ def resolve_pull(
         PatchError: git's diff holds what no step can apply.
     """
     at = f"pull {name!r}"
-    _refuse_published(before, at=at)
-    head = _head(repository, number, history=history, at=at)
+    head = _head(repository, number, before, history=history, at=at)
     facts, remarks = _facts(repository, number, head, history=history, forge=forge)
     if before is not None and str(before.head) == head:
-        return Resolved(
-            pin=replace(before, name=name, repository=repository, failing=()),
-            remarks=remarks,
-            distance=Distance(ahead=(), behind=()),
-            merged=None if facts is None else facts.merge_commit,
-        )
+        merged = None if facts is None else facts.merge_commit
+        pin = replace(before, name=name, repository=repository, failing=())
+        return Resolved(pin=pin, remarks=remarks, distance=_NOWHERE, merged=merged)
     base, merged, said = _base(repository, head, facts, history=history, at=at)
     remarks += said
-    data = git.diff(repository, base, head)
-    if not data:
-        raise ProjectError(f"{at}: nothing changes from {base} to {head}", hint="leave it out")
+    data = _diff(repository, base, head, git=git, at=at)
     pin = PullPin(
         name=name,
         repository=repository,
@@ -69,8 +65,8 @@ def resolve_pull(
     keep_diff(store, pin, data)
     if before is None:
         return Resolved(pin=pin, remarks=remarks, merged=merged)
-    distance, said = _moved(pin, before, history=history)
     pin = _with_ours(pin, before)
+    distance, said = _moved(pin, before, history=history)
     return Resolved(pin=pin, remarks=remarks + said, distance=distance, merged=merged)
 
 
@@ -80,16 +76,15 @@ def _with_ours(pin: PullPin, before: PullPin) -> PullPin:
     return replace(pin, root=before.root, strip=before.strip, escrow=escrow, at=before.at)
 
 
-def _refuse_published(before: PullPin | None, *, at: str) -> None:
+def _head(
+    repository: str, number: int, before: PullPin | None, *, history: History, at: str
+) -> str:
     if before is not None and before.published is not None:
         raise ProjectError(
             f"{at}: its diff is a file of the source {before.published.source!r}, so that it does"
             " not move with the pull request",
             hint=f"bump source {before.published.source}",
         )
-
-
-def _head(repository: str, number: int, *, history: History, at: str) -> str:
     ref = f"refs/pull/{number}/head"
     head = history.refs(repository).get(ref)
     if head is None:
@@ -98,6 +93,13 @@ def _head(repository: str, number: int, *, history: History, at: str) -> str:
             hint="a pin that is locked stays usable while its diff is in the store or in escrow",
         )
     return history.commit(repository, head).id
+
+
+def _diff(repository: str, base: str, head: str, *, git: Git, at: str) -> bytes:
+    data = git.diff(repository, base, head)
+    if not data:
+        raise ProjectError(f"{at}: nothing changes from {base} to {head}", hint="leave it out")
+    return data
 
 
 def _facts(
@@ -145,7 +147,8 @@ def _base(
     if base is None:
         raise IntegrityError(
             f"{at}: {head} has no history in common with {branch} of {repository}",
-            hint="without a base there is no change to pin",
+            hint="the branch was re-rooted, or it is for another; base and head can be written into"
+            " the lock",
         )
     if base != head:
         return base, None, ()
