@@ -13,6 +13,7 @@ from builder.upstream import FoundWheel
 
 NOW = "2026-06-01T12:00:00Z"
 NAME = "demo-1.0-py3-none-any.whl"
+OTHER = Digest.of(b"two")
 FOUND = FoundWheel(filename=NAME, version="1.0", digest=Digest.of(b"one"))
 PIN = WheelPin(
     name="demo-pin",
@@ -89,10 +90,7 @@ def test_the_same_file_leaves_the_pin_as_it_was() -> None:
         ),
         pytest.param(
             FOUND,
-            (
-                f"the index has other bytes now for {NAME}: {Digest.of(b'two')}, pinned was"
-                f" {FOUND.digest}",
-            ),
+            (f"the index has other bytes now for {NAME}: {OTHER}, pinned was {FOUND.digest}",),
             id="other bytes",
         ),
     ],
@@ -100,7 +98,7 @@ def test_the_same_file_leaves_the_pin_as_it_was() -> None:
 def test_another_file_takes_nothing_over_from_the_old_one(
     offer: FoundWheel, remarks: tuple[str, ...]
 ) -> None:
-    offer = replace(offer, digest=Digest.of(b"two"))
+    offer = replace(offer, digest=OTHER)
     made = resolve_wheel("demo", None, name="demo-pin", wheels=Index(offer), now=NOW, before=PIN)
     assert made.remarks == remarks
     assert made.pin == WheelPin(
