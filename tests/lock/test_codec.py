@@ -45,7 +45,7 @@ def test_a_base_image_is_read_with_everything_that_is_known_of_it() -> None:
                         manifest=B,
                         config=C,
                         layers=(
-                            LayerPin(digest=A, size=12, diff_id=B),
+                            LayerPin(digest=A, size=12, diff_id=B, files=C),
                             LayerPin(digest=C, size=0),
                         ),
                     ),
@@ -57,7 +57,6 @@ def test_a_base_image_is_read_with_everything_that_is_known_of_it() -> None:
                 commit=ObjectId(COMMIT),
                 package="usr/local/lib/python3.12/dist-packages/vllm",
             ),
-            files=C,
             escrow=(
                 Escrow(
                     registry=Reference(registry="ghcr.io", repository="acme/escrow", tag="keep"),

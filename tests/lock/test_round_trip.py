@@ -110,14 +110,21 @@ image_pins = st.builds(
                 PlatformPin,
                 manifest=digests,
                 config=maybe(digests),
-                layers=few(st.builds(LayerPin, digest=digests, size=sizes, diff_id=maybe(digests))),
+                layers=few(
+                    st.builds(
+                        LayerPin,
+                        digest=digests,
+                        size=sizes,
+                        diff_id=maybe(digests),
+                        files=maybe(digests),
+                    )
+                ),
             ),
         ),
         max_size=2,
         unique_by=lambda pair: pair[0],
     ).map(tuple),
     vllm=maybe(st.builds(VllmBuild, version=lines, commit=maybe(commits), package=maybe(paths))),
-    files=maybe(digests),
     escrow=escrows,
     locked=locked,
 )
