@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from builder.errors import ProjectError
-from builder.lock import codec_content, codec_git, codec_images, codec_waivers
+from builder.lock import codec_content, codec_git, codec_images
 from builder.lock.model import (
     GenesisPin,
     ImagePin,
@@ -131,6 +131,8 @@ def read_models(data: bytes, *, file: str = MODELS) -> Mapping[str, ModelPin]:
 
 def read_waivers(data: bytes, *, file: str = WAIVERS) -> Mapping[str, Waiver]:
     """The exceptions in ``data``, by name."""
+    from builder.lock import codec_waivers  # noqa: PLC0415 - most projects have none
+
     return _read(data, file, "waivers", codec_waivers.waiver)
 
 
@@ -193,6 +195,8 @@ def write_models(pins: Mapping[str, ModelPin], *, file: str = MODELS) -> bytes:
 
 def write_waivers(waivers: Mapping[str, Waiver], *, file: str = WAIVERS) -> bytes:
     """The text of ``lockfiles/waivers.yaml``."""
+    from builder.lock import codec_waivers  # noqa: PLC0415 - as above
+
     data = _write(waivers, file, "waivers", codec_waivers.waiver_record)
     return _same(data, waivers, read_waivers(data, file=file), file)
 

@@ -13,11 +13,12 @@ from builder.errors import ProjectError
 Writable: TypeAlias = "str | int | Mapping[str, Writable] | Sequence[Writable]"
 """What can be written. ``bool`` is an ``int`` and is written as ``true`` or ``false``."""
 
+# Compiled when something is first written: most commands only read.
 # A colon is part of a text as long as no blank follows it (YAML 1.2.2, section 7.3.3, ns-plain).
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*")
+_PLAIN = r"[A-Za-z][A-Za-z0-9_./@+-]*(?::[A-Za-z0-9_./@+-]+)*"
 # YAML 1.1, types bool and null (http://yaml.org/type/), in any case.
 _TYPED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-_ESCAPED = re.compile('["\\\\\0-\x1f\x7f-\xa0\xad\u2028\u2029\ud800-\udfff\ufeff\ufff0-\uffff]')
+_ESCAPED = '["\\\\\0-\x1f\x7f-\xa0\xad\u2028\u2029\ud800-\udfff\ufeff\ufff0-\uffff]'
 _NAMED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 _SIMPLE_KEY_LIMIT = 1024
 """A key that stands before its colon on one line (YAML 1.2.2, section 7.4.2)."""
@@ -79,9 +80,9 @@ def _inline(value: Writable) -> str:
 
 
 def _text(text: str) -> str:
-    if _PLAIN.fullmatch(text) and text.lower() not in _TYPED:
+    if re.fullmatch(_PLAIN, text) and text.lower() not in _TYPED:
         return text
-    return f'"{_ESCAPED.sub(_escape, text)}"'
+    return f'"{re.sub(_ESCAPED, _escape, text)}"'
 
 
 def _escape(found: re.Match[str]) -> str:
