@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = """
 import sys
@@ -33,3 +34,19 @@ print(sys.modules["importlib.metadata"] is before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout == b"True\n"
+
+
+def test_another_urllib3_gets_what_it_wants_of_metadata(tmp_path: Path) -> None:
+    (tmp_path / "urllib3.py").write_text(
+        "from importlib.metadata import PackageNotFoundError, version\n"
+    )
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from builder.adapters.registry.http import urllib3
+import importlib.metadata
+print(urllib3.PackageNotFoundError is importlib.metadata.PackageNotFoundError)
+print(urllib3.version("pytest") == importlib.metadata.version("pytest"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"True\nTrue\n"

@@ -5,8 +5,10 @@
 its place; afterwards, who imports ``importlib.metadata`` gets the real one.
 """
 
+import importlib
 import sys
 from types import ModuleType
+from typing import Any
 
 _METADATA = "importlib.metadata"
 
@@ -17,13 +19,21 @@ def _version(name: str) -> str:
     return version(name)
 
 
+def _other(name: str) -> Any:
+    """What another urllib3 may want of the module: it is loaded then."""
+    if name.startswith("__"):  # asked by the import itself
+        raise AttributeError(name)
+    sys.modules.pop(_METADATA, None)
+    return getattr(importlib.import_module(_METADATA), name)
+
+
 _stand_in = ModuleType(_METADATA)
-_stand_in.version = _version  # type: ignore[attr-defined]  # a module takes any attribute
-_stands_in = sys.modules.setdefault(_METADATA, _stand_in) is _stand_in
+vars(_stand_in).update(version=_version, __getattr__=_other)
+sys.modules.setdefault(_METADATA, _stand_in)
 try:
     import urllib3
 finally:
-    if _stands_in:
+    if sys.modules.get(_METADATA) is _stand_in:
         del sys.modules[_METADATA]
 
 __all__ = ["urllib3"]
