@@ -36,15 +36,49 @@ def admit(
 ) -> tuple[Ruling, ...]:
     """Let a plan pass, or not; what is only told goes to the log.
 
+    Raises:
+        PolicyError, ProjectError: See :func:`builder.policy.enforce`.
+    """
+    rulings = []
+    for ruling in judged(
+        plan,
+        base,
+        lock=lock,
+        policy=policy,
+        facts=facts,
+        today=today,
+        store=store,
+        progress=progress,
+    ):
+        enforce(ruling)
+        for objection in ruling.warnings:
+            hint = f"; {objection.hint}" if objection.hint else ""
+            _log.warning("%s: %s: %s%s", ruling.at, objection.rule, objection.message, hint)
+        rulings.append(ruling)
+    return tuple(rulings)
+
+
+def judged(
+    plan: Plan,
+    base: Base | None,
+    *,
+    lock: Lock,
+    policy: GenesisPolicy,
+    facts: Callable[[GenesisPin], Facts],
+    today: date,
+    store: Store,
+    progress: Progress,
+) -> Iterator[Ruling]:
+    """What is to be said of each patch set of a plan, one after the other.
+
     Args:
         facts: What a patch set says of itself.
         today: In UTC.
         store: Knows the files of the base, where its pin does not say which vLLM it has.
 
     Raises:
-        PolicyError, ProjectError: See :func:`builder.policy.enforce`.
+        PolicyError: Nothing says which vLLM the patch set would be laid into.
     """
-    rulings = []
     for step, request in _patch_sets(plan):
         build = vllm_build_of(plan.variant, lock) or _found(base, store=store, progress=progress)
         if build is None:
@@ -53,7 +87,7 @@ def admit(
                 hint="write 'vllm' with its version and commit into the base's entry in"
                 " lockfiles/vllm.yaml",
             )
-        ruling = judge_step(
+        yield judge_step(
             Case(variant=plan.variant.name, step=step, pin=request.pin, facts=facts(request.pin)),
             build=build,
             environment=dict(request.environment),
@@ -61,12 +95,6 @@ def admit(
             today=today,
             policy=policy,
         )
-        enforce(ruling)
-        for objection in ruling.warnings:
-            hint = f"; {objection.hint}" if objection.hint else ""
-            _log.warning("%s: %s: %s%s", step.at, objection.rule, objection.message, hint)
-        rulings.append(ruling)
-    return tuple(rulings)
 
 
 def _patch_sets(plan: Plan) -> Iterator[tuple[GenesisStep, GenesisRequest]]:

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from builder.base import Base, Twin, obtain, read_document
+from builder.base import Base, Twin, document, obtain
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
-from builder.lock.model import ImagePin, LayerPin
+from builder.lock.model import ImagePin, LayerPin, PlatformPin
 from builder.oci import Index, Platform
 from builder.origin import (
     Copies,
@@ -99,7 +99,7 @@ def _twin(pin: ImagePin, platform: Platform, gone: GoneError, copies: Copies, st
         known.config,
     )
     twin = Twin(of=known.manifest, place=place_of(copy))
-    return replace(base, reference=copy.registry, index=None, twin=twin)
+    return replace(base, reference=copy.registry, index=None, twin=twin, files=_files(known))
 
 
 def _obtain_pinned(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> Base:
@@ -124,8 +124,16 @@ def _obtain_pinned(pin: ImagePin, platform: Platform, origin: Origin, store: Sto
         _compare(base, known.config, known.layers, at=pin.at)
     registries = (item.registry for item in pin.escrow if item.registry is not None)
     return replace(
-        base, reference=pin.follows, index=pin.index, copies=tuple(dict.fromkeys(registries))
+        base,
+        reference=pin.follows,
+        index=pin.index,
+        copies=tuple(dict.fromkeys(registries)),
+        files=_files(known),
     )
+
+
+def _files(known: PlatformPin | None) -> tuple[Digest | None, ...]:
+    return () if known is None else tuple(layer.files for layer in known.layers)
 
 
 def _member(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> Digest | None:
@@ -133,7 +141,7 @@ def _member(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> 
     the lock can do without it."""
     assert pin.index is not None
     try:
-        index = read_document(pin.index, origin, store)
+        index = document(pin.index, origin, store)
     except GoneError as error:
         if pin.platform(platform) is None:
             raise

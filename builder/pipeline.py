@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builder import base as bases
-from builder import canonical, notes
 from builder.base import Base
-from builder.build_record import Build, describe
-from builder.digest import Digest
-from builder.errors import ProjectError
+from builder.build_record import Build
 from builder.image import assemble
+from builder.lock.model import Escrow
 from builder.materials import PinnedMaterials
+from builder.named import keep, name_it
 from builder.oci import Platform
-from builder.origin import OpenCopy, Origin, opener
+from builder.origin import Origin, RegistryOrigin
 from builder.pinned_base import obtain_pinned
 from builder.plan import Plan, pinned, plan
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
@@ -55,8 +54,16 @@ class World:
     """In UTC."""
     now: str
     """In UTC, as locks write it: ``2026-05-11T00:00:00Z``."""
+    root: Path
+    """The project's directory."""
     open_layout: Callable[[Path], Origin]
     make_layout: Callable[[Path], Store]
+
+    def open_copy(self, copy: Escrow) -> Origin:
+        """A place of ours that a lock names (:data:`builder.origin.OpenCopy`)."""
+        if copy.registry is not None:
+            return RegistryOrigin(lambda: self.registry, copy.registry)
+        return self.open_layout(self.root / str(copy.layout))
 
     @cached_property
     def registry(self) -> Registry:
@@ -171,22 +178,30 @@ def admitted(
     *,
     world: World,
     materials: Materials,
+    enforced: bool = True,
 ) -> "tuple[Ruling, ...]":
-    """What the project says to the patch sets of a plan; a plan without one costs nothing."""
+    """What the project says to the patch sets of a plan; a plan without one costs nothing.
+
+    Args:
+        enforced: Whether a patch set that may not be baked is refused, and what is only told goes
+            to the log.
+    """
     if not any(isinstance(step, GenesisStep) for step in chain.variant.steps):
         return ()
-    from builder.admit import admit  # noqa: PLC0415 - most variants have no patch set
+    from builder.admit import admit, judged  # noqa: PLC0415 - most variants have no patch set
     from builder.patch_facts import facts_of  # noqa: PLC0415 - as above
 
-    return admit(
-        chain,
-        base,
-        lock=project.lock_for(chain.variant),
-        policy=project.settings.genesis,
-        facts=lambda pin: facts_of(pin, materials, store=world.store),
-        today=world.today,
-        store=world.store,
-        progress=world.progress,
+    return tuple(
+        (admit if enforced else judged)(
+            chain,
+            base,
+            lock=project.lock_for(chain.variant),
+            policy=project.settings.genesis,
+            facts=lambda pin: facts_of(pin, materials, store=world.store),
+            today=world.today,
+            store=world.store,
+            progress=world.progress,
+        )
     )
 
 
@@ -202,7 +217,7 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 platform,
                 store=world.store,
                 registry=lambda: world.registry,
-                open_copy=copies_of(project, world),
+                open_copy=world.open_copy,
             )
         case LayoutBase(layout=layout, digest=digest):
             return bases.obtain(
@@ -212,11 +227,6 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 store=world.store,
                 at=f"{variant.at}: base",
             )
-
-
-def copies_of(project: Project, world: World) -> OpenCopy:
-    """Opens the places of ours that the project's locks name."""
-    return opener(project.root, registry=lambda: world.registry, open_layout=world.open_layout)
 
 
 def chained(
@@ -253,46 +263,5 @@ def materials(
         git=lambda: world.git,
         wheels=lambda: world.wheels,
         make_sandbox=cache(lambda: world.make_sandbox(base)),
-        open_copy=copies_of(project, world),
+        open_copy=world.open_copy,
     )
-
-
-def reference_name(variant: str, platform: Platform) -> str:
-    """The name of an image in the store's index: the variant's, with the platform where it is not
-    the usual one."""
-    usual = Platform("linux", "amd64")
-    return variant if platform == usual else f"{variant}-{str(platform).replace('/', '-')}"
-
-
-def keep(build: Build, *, store: Store) -> None:
-    """Put config, manifest and record into the store: what ``explain`` needs, also of a build that
-    is not what was accepted."""
-    image = build.image
-    store.put(image.config)
-    store.put(image.manifest.raw)
-    raw = canonical.encode(describe(build))
-    if store.note(notes.IMAGE, image.digest.hex) != raw:
-        store.take_note(notes.IMAGE, image.digest.hex, raw)
-
-
-def name_it(build: Build, *, store: Store) -> None:
-    """Point the variant's name at its image: the last, visible act."""
-    image = build.image
-    reference = reference_name(build.variant.name, image.platform)
-    if store.references().get(reference) != image.manifest.descriptor:
-        store.set_reference(reference, image.manifest.descriptor)
-
-
-def kept(project: Project, name: str, *, store: Store, platform: Platform) -> Digest:
-    """The digest under which the last build of a variant stands in the store.
-
-    Raises:
-        ProjectError: It was not built on this machine.
-    """
-    project.variant(name)
-    descriptor = store.references().get(reference_name(name, platform))
-    if descriptor is None:
-        raise ProjectError(
-            f"variant {name!r} was not built for {platform} yet", hint=f"builder build {name}"
-        )
-    return descriptor.digest

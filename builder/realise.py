@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from builder.base import Base
 from builder.digest import Digest
-from builder.errors import IntegrityError
+from builder.errors import BuilderError, IntegrityError
 from builder.outcome import Output
 from builder.plan import Plan, PlannedStep
 from builder.ports import Progress, Store
@@ -93,6 +93,49 @@ def _answer(step: PlannedStep, bench: "Bench", before: Output | None, store: Sto
             hint="a step that does not repeat itself must not be used; please report it",
         )
     remember(step.derivation, output, store)
+    remember_reads(step.derivation, reads, output, store)
+    return Realised(step=step, output=output, cached=False)
+
+
+@value
+class Failed:
+    """A step that did not come to anything."""
+
+    step: PlannedStep
+    error: BuilderError
+
+
+def attempt(
+    plan: Plan, base: Base | None, *, store: Store, materials: Materials, progress: Progress
+) -> tuple[Realised | Failed, ...]:
+    """Try every step, whatever becomes of those below it.
+
+    A step above one that failed works on a tree that is not the one it was planned for. Its output
+    is kept by its question and its reads, which are true, and not under its derivation.
+    """
+    from builder.bake import Bench  # noqa: PLC0415 - as above
+
+    bench = Bench(base, store=store, materials=materials, progress=progress)
+    tried: list[Realised | Failed] = []
+    whole = True
+    for step in plan.steps:
+        try:
+            with store.lock(f"derivation-{step.derivation.id.hex}"):
+                result = _answer(step, bench, None, store) if whole else _apart(step, bench, store)
+        except BuilderError as error:
+            whole = False
+            tried.append(Failed(step=step, error=error))
+            continue
+        tried.append(result)
+        bench.put_on(result.output)
+    return tuple(tried)
+
+
+def _apart(step: PlannedStep, bench: "Bench", store: Store) -> Realised:
+    """As :func:`_answer`, on a tree that no derivation names."""
+    if (output := _cut_off(step, bench, store)) is not None:
+        return Realised(step=step, output=output, cached=True)
+    output, reads = bench.run(step)
     remember_reads(step.derivation, reads, output, store)
     return Realised(step=step, output=output, cached=False)
 

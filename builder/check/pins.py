@@ -4,29 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError
-from builder.lock.model import (
-    GenesisPin,
-    ImagePin,
-    Lock,
-    ModelPin,
-    Pin,
-    PullPin,
-    SourcePin,
-    WheelPin,
-)
+from builder.lock.model import Lock, Pin
 from builder.project import Project
 from builder.steps.request import Materials
-from builder.variant import (
-    GenesisStep,
-    OverlayStep,
-    PinnedBase,
-    PullStep,
-    ScriptFile,
-    ScriptStep,
-    SourceStep,
-    Variant,
-    WheelsStep,
-)
+from builder.uses import uses
+from builder.variant import OverlayStep, Variant
 
 
 def local_wheels(lock: Lock, materials: Materials) -> Iterator[Finding]:
@@ -48,7 +30,7 @@ def models(lock: Lock) -> Iterator[Finding]:
 
 def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterator[Finding]:
     """Pins and overlays that no variant names: dead weight that looks alive."""
-    used = {key for variant in variants for key in _uses(variant, lock)}
+    used = {key for variant in variants for key in uses(variant, lock.pulls)}
     pins: list[Pin] = [
         *lock.images.values(),
         *lock.pulls.values(),
@@ -63,26 +45,3 @@ def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterato
     for name in project.overlays:
         if (OverlayStep, name) not in used:
             yield warning_at(f"overlays/{name}", "no variant uses it", hint="remove it, or use it")
-
-
-def _uses(variant: Variant, lock: Lock) -> Iterator[tuple[type, str]]:
-    if isinstance(variant.base, PinnedBase):
-        yield ImagePin, variant.base.pin
-    yield from ((ModelPin, name) for name in variant.models)
-    for step in variant.steps:
-        match step:
-            case PullStep(pull=name):
-                yield PullPin, name
-                pin = lock.pulls.get(name)
-                if pin is not None and pin.published is not None:
-                    yield SourcePin, pin.published.source
-            case OverlayStep(overlay=name):
-                yield OverlayStep, name
-            case SourceStep(source=name):
-                yield SourcePin, name
-            case WheelsStep(wheels=names):
-                yield from ((WheelPin, name) for name in names)
-            case GenesisStep(genesis=name):
-                yield GenesisPin, name
-            case ScriptStep(script=ScriptFile(overlay=overlay, source=source)):
-                yield (OverlayStep, overlay) if overlay else (SourcePin, source or "")

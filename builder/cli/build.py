@@ -13,8 +13,9 @@ from builder.cli import show, unchanged
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
+from builder.named import reference_name
 from builder.outcome import LayerOutput
-from builder.pipeline import World, build, reference_name
+from builder.pipeline import World, build
 from builder.realise import Realised
 from builder.reference import Reference
 

@@ -90,6 +90,7 @@ def open_world(
         make_hub=adapters.hub,
         today=today(),
         now=now(),
+        root=project.root,
         open_layout=adapters.layout,
         make_layout=FileStore,
     )

@@ -1,17 +1,16 @@
 """Each pin to the place, blobs first; then the place into the lock."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
-from builder.errors import GoneError, ProjectError
+from builder.errors import GoneError
 from builder.escrow import parcel as parcels
 from builder.escrow.parcel import Parcel
 from builder.escrow.pins import KINDS, OutsidePin, pins_of
 from builder.escrow.place import Place
-from builder.lock import codec
+from builder.lock.edit import file_of
 from builder.lock.model import Escrow, GenesisPin, ImagePin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.origin import place_of
@@ -134,46 +133,12 @@ def record(project: Project, kept: Sequence[Kept]) -> None:
     """Write into the lock where each pin is kept, behind the places that it has already.
 
     Raises:
-        ProjectError: A pin was changed meanwhile.
+        ProjectError: A lockfile is not what it was when its pins were read; none is written.
     """
-    new = [
+    pins = [
         replace(item.pin, escrow=(*item.pin.escrow, item.entry))
         for item in kept
         if item.entry is not None and not item.recorded
     ]
-    if new:
-        _record(project, new)
-
-
-_FILES: Mapping[type, tuple[str, Callable[[bytes], Mapping[str, Any]], Callable[..., bytes]]] = {
-    ImagePin: (codec.IMAGES, codec.read_images, codec.write_images),
-    PullPin: (codec.PULLS, codec.read_pulls, codec.write_pulls),
-    SourcePin: (codec.SOURCES, codec.read_sources, codec.write_sources),
-    WheelPin: (codec.WHEELS, codec.read_wheels, codec.write_wheels),
-    GenesisPin: (codec.GENESIS, codec.read_genesis, codec.write_genesis),
-}
-
-
-def _record(project: Project, pins: Sequence[OutsidePin]) -> None:
-    """Until the lock has an editor of its own: whole files, in the form of the codec."""
-    for kind, (file, read, write) in _FILES.items():
-        ours = {pin.name: pin for pin in pins if type(pin) is kind}
-
-        def change(
-            data: bytes | None,
-            file: str = file,
-            ours: Mapping[str, OutsidePin] = ours,
-            read: Callable[[bytes], Mapping[str, Any]] = read,
-            write: Callable[..., bytes] = write,
-        ) -> bytes:
-            before = {} if data is None else read(data)
-            for name, pin in ours.items():
-                if name not in before or replace(pin, escrow=before[name].escrow) != before[name]:
-                    raise ProjectError(
-                        f"{file}: {name!r} was changed meanwhile",
-                        hint="the copies are there: run it again to record them",
-                    )
-            return write({**before, **ours})
-
-        if ours:
-            project.update(file, change)
+    files = dict.fromkeys(map(file_of, pins))
+    project.put_pins(pins, seen={file: project.lockfile(file) for file in files})

@@ -20,6 +20,7 @@ from builder.errors import (
     RateLimitError,
 )
 from builder.lock import codec
+from builder.lock.model import SourcePin
 from builder.pipeline import materials
 from builder.ports import Wheels
 from builder.project import Project
@@ -158,8 +159,12 @@ def test_a_diff_that_a_source_published_comes_from_the_copy_of_either(
     found = full.escrow()
     assert list(found) == ["base", "seven", "diffs"]
     (full.tiny.root / codec.SOURCES).write_bytes(
-        codec.write_sources(
-            {name: replace(pin, escrow=()) for name, pin in Project(full.tiny.root).sources.items()}
+        codec.write_pins(
+            SourcePin,
+            {
+                name: replace(pin, escrow=())
+                for name, pin in Project(full.tiny.root).sources.items()
+            },
         )
     )
     full.forget()
@@ -289,7 +294,7 @@ def test_gone_at_the_copy_too_is_gone_and_says_who_was_asked(world: Based, kept:
     with pytest.raises(GoneError) as caught:
         world.bake()
     assert caught.value.exit_status == 7
-    assert caught.value.message.startswith("lockfiles/vllm.yaml:3: vllm.base: registry.test/base@")
+    assert caught.value.message.startswith("lockfiles/vllm.yaml:4: vllm.base: registry.test/base@")
     assert caught.value.hint is not None
     assert caught.value.hint.startswith(f"the copy at {TO}: {TO}@{world.made.digest}: ")
 

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from builder.lock import codec
+from builder.lock.model import ImagePin
 from builder.project import Project
 from tests.flow.images import image, push
 from tests.flow.worlds import BASE, Tiny
@@ -42,7 +43,7 @@ def test_a_base_that_upstream_deletes_and_collects_is_built_and_pushed_from_ours
     tiny.edit("it", "vllm/config.py", "128", "256")
     tiny.variant("it", "it")
     lock = tiny.root / codec.IMAGES
-    lock.write_bytes(codec.write_images(Project(tiny.root).images))
+    lock.write_bytes(codec.write_pins(ImagePin, Project(tiny.root).images))
     before = lock.read_text().splitlines()
     built = tiny.run("build", "it", "--push", f"{out.host}/first/it:1").out
 

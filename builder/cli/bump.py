@@ -1,0 +1,95 @@
+"""``builder bump``."""
+
+from pathlib import Path
+
+import click
+
+from builder import bump as bumps
+from builder import report
+from builder.bump import Bump
+from builder.cli import show
+from builder.cli.site import Site, project_command, variant_names
+from builder.errors import BuilderError, UsageError
+from builder.moves import KINDS, moves
+
+
+@project_command(
+    "bump",
+    click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND"),
+    click.argument("words", nargs=-1, metavar="[NAME] [TARGET]"),
+    click.option("--latest", is_flag=True, help="For vllm: the newest of the tags it follows."),
+    click.option("--dry-run", is_flag=True, help="Try and report; write nothing."),
+    click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        metavar="VARIANT",
+        shell_complete=variant_names,
+        help="Try this one only; may be given again (default: all that use the pin).",
+    ),
+    click.option(
+        "--allow-failing", is_flag=True, help="Write also where a variant fails, and record it."
+    ),
+    click.option(
+        "--markdown",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write the report for a pull request, too.",
+    ),
+)
+def command(
+    site: Site,
+    kind: str,
+    words: tuple[str, ...],
+    latest: bool,
+    dry_run: bool,
+    variants: tuple[str, ...],
+    allow_failing: bool,
+    markdown: Path | None,
+) -> None:
+    """Move a pin, after everything that depends on it was tried.
+
+    KIND is vllm, genesis, pull, source, wheel or model. TARGET is a tag (vllm), a full commit id,
+    branch or tag (genesis, source), a version (wheel) or a revision (model); without one the pin
+    moves to what it follows. NAME may be left out where only one pin can be meant.
+
+    The lock is written only when every variant that uses the pin passes.
+    """
+    if len(words) > 2:
+        raise UsageError(f"expected [NAME] [TARGET], got {len(words)} words")
+    with site.at_work(*variants) as world:
+        moved = moves(site.project, kind, words, latest=latest, world=world, platform=site.platform)
+        bump = bumps.tried(
+            site.project, moved, world=world, platform=site.platform, variants=variants
+        )
+    if markdown is not None:
+        markdown.write_text(report.markdown(bump), "utf-8")
+    conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing)
+
+
+def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bool = False) -> None:
+    """Report a bump, and write it if that may be.
+
+    Raises:
+        BuilderError: A variant fails: the first of what stops it.
+    """
+    error = None if allow_failing else bump.error
+    written = () if dry_run or error else bumps.write(site.project, bump)
+    text = report.text(bump)
+    if written:
+        text += f"\n\nwrote {', '.join(written)}"
+    elif bump.changes and dry_run:
+        text += "\n\nnothing was written (--dry-run)"
+    document = report.document(bump, written=written)
+    if error is None:
+        show.result(site.settings, document, text)
+        return
+    show.so_far(site.settings, document, f"{text}\n")
+    raise _refusal(error, bump)
+
+
+def _refusal(error: BuilderError, bump: Bump) -> BuilderError:
+    """The first error, with what can be done about a bump that fails."""
+    hint = f"{len(bump.failing)} of {len(bump.trials)} variants fail: {', '.join(bump.failing)}"
+    error.hint = "; ".join(filter(None, (error.hint, hint, "--allow-failing writes it anyway")))
+    return error

@@ -1,0 +1,26 @@
+"""``builder lock``."""
+
+import click
+
+from builder import bump as bumps
+from builder.cli.bump import conclude
+from builder.cli.site import Site, project_command
+from builder.completion import completed
+
+
+@project_command(
+    "lock",
+    click.argument("names", nargs=-1, metavar="[NAME]..."),
+    click.option("--dry-run", is_flag=True, help="Say what is missing; write nothing."),
+)
+def command(site: Site, names: tuple[str, ...], dry_run: bool) -> None:
+    """Complete pins: fill in what a lock could say and does not.
+
+    Nothing moves: a pin stays what it is, and a tag that names something else by now is told. Of a
+    base image that is its manifest, config and layers, and which vLLM is in it, as its own files
+    say.
+    """
+    with site.at_work() as world:
+        moved = completed(site.project, names, world=world, platform=site.platform)
+        bump = bumps.untried(site.project, moved)
+    conclude(site, bump, dry_run=dry_run)

@@ -1,0 +1,74 @@
+"""Pins that are locked, and lack something: completed without being moved."""
+
+from collections.abc import Iterator, Sequence
+
+from builder.errors import IntegrityError, UsageError
+from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
+from builder.moves import KINDS, AnyResolved, Move, pins_of, resolved
+from builder.node import did_you_mean, nearest
+from builder.oci import Platform
+from builder.pipeline import World
+from builder.project import Project
+from builder.resolve.images import complete_image
+
+
+def completed(
+    project: Project, names: Sequence[str], *, world: World, platform: Platform
+) -> tuple[Move, ...]:
+    """Every pin of these names (of all, for none), with what it lacked.
+
+    Raises:
+        UsageError: There is no pin of one of these names.
+        IntegrityError: Upstream has something else under what is locked.
+    """
+    found = [(kind, pin) for kind in KINDS for pin in pins_of(project, kind).values()]
+    known = {pin.name for _, pin in found}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"no pin {name!r}",
+                hint=did_you_mean(nearest(name, known)) or f"there are: {', '.join(sorted(known))}",
+            )
+    return tuple(
+        Move(kind=kind, before=pin, resolved=whole)
+        for kind, pin in found
+        if not names or pin.name in names
+        for whole in _completed(pin, world, platform)
+    )
+
+
+def _completed(pin: Pin, world: World, platform: Platform) -> Iterator[AnyResolved]:
+    """The pin with what it lacked; nothing for one that is whole."""
+    match pin:
+        case ImagePin():
+            yield complete_image(
+                pin,
+                platforms=tuple(key for key, _ in pin.platforms) or (platform,),
+                registry=world.registry,
+                open_copy=world.open_copy,
+                store=world.store,
+                progress=world.progress,
+                now=world.now,
+            )
+        case GenesisPin(payload=None):
+            yield _the_same(pin, str(pin.commit), world, platform)
+        case WheelPin(size=None, path=None):
+            yield _the_same(pin, pin.version, world, platform)
+        case ModelPin() if not pin.files or any(file.digest is None for file in pin.files):
+            yield _the_same(pin, str(pin.commit), world, platform)
+        case _:
+            return
+
+
+def _the_same(pin: Pin, target: str, world: World, platform: Platform) -> AnyResolved:
+    """The pin, resolved anew to what it is, which must still be that."""
+    found = resolved(pin, target, world=world, platform=platform)
+    match pin, found.pin:
+        case (GenesisPin(tree=old), GenesisPin(tree=new)) if old != new:
+            raise IntegrityError(f"{pin.at}: the commit has tree {new}, the lock pins {old}")
+        case (WheelPin(digest=before), WheelPin(digest=now)) if before != now:
+            raise IntegrityError(
+                f"{pin.at}: the index has {now}, the lock pins {before}",
+                hint="upstream has another file under this version; the pinned one stays as it is",
+            )
+    return found

@@ -1,0 +1,292 @@
+"""A bump for those who decide about it: as text, as Markdown for a pull request, as JSON. Pure.
+
+What comes from upstream (subjects of commits, tags, messages) stands in code, where it is no
+Markdown, mentions nobody and closes no issue.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from builder.bump import Bump
+from builder.errors import BuilderError, PatchError
+from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
+from builder.moves import Move
+from builder.trial import StepTrial, VariantTrial
+from builder.upstream import Commit, Distance
+
+_COMMITS = 50
+"""How many commits a report lists; the JSON has all."""
+_FILES = 10
+
+
+def title(bump: Bump) -> str:
+    """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``."""
+    moved = [move for move in bump.moves if move.changes] or list(bump.moves)
+    if not moved:
+        return "nothing to bump"
+    first = moved[0]
+    names = ", ".join(move.pin.name for move in moved)
+    if first.before is None:
+        return f"add {first.kind} {names}: {shown(first.pin)}"
+    return f"bump {first.kind} {names}: {shown(first.before)} -> {shown(first.pin)}"
+
+
+def shown(pin: Pin) -> str:
+    """What a pin is, short."""
+    match pin:
+        case ImagePin():
+            digest = pin.index or next((item.manifest for _, item in pin.platforms), None)
+            return f"{pin.follows.tag}@{digest.short if digest else 'nothing'}"
+        case GenesisPin() | SourcePin() | ModelPin():
+            return pin.commit.short
+        case PullPin():
+            return pin.diff.short if pin.head is None else pin.head.short
+        case WheelPin():
+            return pin.version
+
+
+def document(bump: Bump, *, written: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The report as JSON."""
+    return {
+        "title": title(bump),
+        "changes": bump.changes,
+        "written": list(written),
+        "moves": [_move(move) for move in bump.moves],
+        "variants": [_variant(trial) for trial in bump.trials],
+        "landed": [
+            {"variant": item.variant, "step": item.step, "pull": item.pull, "commit": item.commit}
+            for item in bump.landed
+        ],
+        "remarks": list(bump.remarks),
+    }
+
+
+def _move(move: Move) -> dict[str, Any]:
+    distance = move.resolved.distance
+    return {
+        "kind": move.kind,
+        "name": move.pin.name,
+        "from": None if move.before is None else shown(move.before),
+        "to": shown(move.pin),
+        "changes": move.changes,
+        "remarks": list(move.resolved.remarks),
+        "merged": move.resolved.merged,
+        "commits": None if distance is None else list(map(_commit, distance.ahead)),
+        "lost_commits": None if distance is None else list(map(_commit, distance.behind)),
+    }
+
+
+def _commit(commit: Commit) -> dict[str, Any]:
+    return {"id": commit.id, "time": commit.time, "subject": commit.subject}
+
+
+def _variant(trial: VariantTrial) -> dict[str, Any]:
+    return {
+        "variant": trial.variant,
+        "passes": trial.passes,
+        "image": None if trial.image is None else str(trial.image),
+        "accepted": None if trial.accepted is None else str(trial.accepted),
+        "size": trial.size,
+        "refusals": list(map(_error, trial.refusals)),
+        "warnings": list(trial.warnings),
+        "steps": list(map(_step, trial.steps)),
+    }
+
+
+def _step(step: StepTrial) -> dict[str, Any]:
+    return {
+        "step": step.step.name,
+        "kind": step.step.kind,
+        "verdict": step.verdict,
+        "passes": step.passes,
+        "below": step.below,
+        "files": [] if step.output is None else [item.record() for item in step.output.files],
+        "changed_below": list(step.changed_below),
+        "changed": list(step.changed),
+        "patches": list(step.patches),
+        "error": None if step.error is None else _error(step.error),
+    }
+
+
+def _error(error: BuilderError) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "message": error.message,
+        "hint": error.hint,
+        "exit_status": error.exit_status,
+    }
+    if isinstance(error, PatchError):
+        fields |= {
+            "verdict": str(error.verdict),
+            "path": error.path,
+            "findings": list(error.findings),
+        }
+    return fields
+
+
+def text(bump: Bump) -> str:
+    """The report for a terminal."""
+    lines = [title(bump)]
+    for move in bump.moves:
+        lines += [f"  {line}" for line in _about(move)]
+    for trial in bump.trials:
+        lines += ["", *_trial(trial)]
+    lines += _landings(bump)
+    return "\n".join(lines)
+
+
+def _about(move: Move) -> Iterator[str]:
+    if not move.changes:
+        yield f"{move.pin.name} is what it was"
+    if (distance := move.resolved.distance) is not None and move.changes:
+        yield _apart(distance)
+        for commit in distance.ahead[:_COMMITS]:
+            yield f"  {_day(commit)} {commit.id[:12]} {_plain(commit.subject)}"
+        if (more := len(distance.ahead) - _COMMITS) > 0:
+            yield f"  and {more} more"
+        yield from (f"  lost: {c.id[:12]} {_plain(c.subject)}" for c in distance.behind[:_COMMITS])
+    yield from move.resolved.remarks
+
+
+def _trial(trial: VariantTrial) -> Iterator[str]:
+    yield f"{trial.variant}: {_conclusion(trial)}"
+    yield from (f"  refused: {_first(error.message)}" for error in trial.refusals)
+    width = max((len(step.step.name) for step in trial.steps), default=0)
+    for step in trial.steps:
+        yield f"  {step.step.name.ljust(width)}  {step.verdict}"
+        yield from (f"    {line}" for line in _details(step))
+    yield from (f"  warning: {_plain(line)}" for line in trial.warnings)
+
+
+def _conclusion(trial: VariantTrial) -> str:
+    if not trial.passes:
+        failed = sum(not step.passes for step in trial.steps)
+        return f"fails, {failed} of {len(trial.steps)} steps" if failed else "fails"
+    if trial.accepted is None:
+        return f"passes, {trial.image}"
+    same = trial.accepted == trial.image
+    return f"passes, {'the accepted image' if same else f'another image, {trial.image}'}"
+
+
+def _details(step: StepTrial) -> Iterator[str]:
+    if step.error is not None:
+        yield _first(step.error.message)
+        if isinstance(step.error, PatchError):
+            yield from map(_plain, step.error.findings)
+        if step.error.hint:
+            yield f"hint: {_plain(step.error.hint)}"
+    if step.below is not None:
+        yield f"tried without {step.below}, which failed"
+    if step.output is not None:
+        for file in step.output.files:
+            if any(file.offsets):
+                offsets = ", ".join(f"{offset:+d}" for offset in file.offsets if offset)
+                yield f"{file.path}: offset {offsets}"
+    yield from _few("upstream changed", step.changed_below)
+    yield from _few("comes out differently", step.changed)
+    yield from step.patches
+
+
+def _few(what: str, paths: tuple[str, ...]) -> Iterator[str]:
+    if paths:
+        more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
+        yield f"{what}: {', '.join(paths[:_FILES])}{more}"
+
+
+def _landings(bump: Bump) -> list[str]:
+    lines = [
+        f"{item.variant}: pull request {item.pull} of step {item.step} has landed: {item.commit}"
+        " is in the history of the base"
+        for item in bump.landed
+    ]
+    lines += bump.remarks
+    return ["", *lines] if lines else []
+
+
+def markdown(bump: Bump) -> str:
+    """The report for the body of a pull request."""
+    lines = [f"**{_conclusions(bump)}**", ""]
+    for move in bump.moves:
+        old = "new" if move.before is None else code(shown(move.before))
+        lines.append(f"- {move.kind} {code(move.pin.name)}: {old} → {code(shown(move.pin))}")
+        lines += [f"  - {code(remark)}" for remark in move.resolved.remarks]
+    for move in bump.moves:
+        lines += _history(move)
+    if bump.trials:
+        lines += ["", "| variant | step | verdict | |", "| --- | --- | --- | --- |"]
+        lines += [row for trial in bump.trials for row in _rows(trial)]
+    lines += [f"- {code(line)}" if line else "" for line in _landings(bump)]
+    return "\n".join(lines) + "\n"
+
+
+def _conclusions(bump: Bump) -> str:
+    total, failing = len(bump.trials), len(bump.failing)
+    if not total:
+        return "No variant uses it."
+    return f"{failing} of {total} variants fail." if failing else f"All {total} variants pass."
+
+
+def _history(move: Move) -> Iterator[str]:
+    if (distance := move.resolved.distance) is None or not (distance.ahead or distance.behind):
+        return
+    commits = [
+        *(f"+ {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.ahead),
+        *(f"- {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.behind),
+    ]
+    if (more := len(commits) - _COMMITS) > 0:
+        commits[_COMMITS:] = [f"and {more} more"]
+    yield from (
+        "",
+        f"<details><summary>{_apart(distance)}</summary>",
+        "",
+        *fenced(commits),
+        "",
+        "</details>",
+    )
+
+
+def _rows(trial: VariantTrial) -> Iterator[str]:
+    name = code(trial.variant)
+    size = "" if trial.size is None else f"{trial.size / 1e6:.1f} MB in a registry"
+    yield f"| {name} | | **{'passes' if trial.passes else 'fails'}** | {size} |"
+    for error in trial.refusals:
+        yield f"| | | refused | {code(_first(error.message))} |"
+    for step in trial.steps:
+        details = "<br>".join(map(code, _details(step)))
+        yield f"| | {code(step.step.name)} | {step.verdict} | {details} |"
+    for line in trial.warnings:
+        yield f"| | | warning | {code(line)} |"
+
+
+def _apart(distance: Distance) -> str:
+    ahead, lost = len(distance.ahead), len(distance.behind)
+    return f"{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
+
+
+def code(line: str) -> str:
+    """A text as Markdown code, in a table, too, whatever it has in it."""
+    plain = _plain(line).replace("|", "\\|")
+    ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
+    pad = " " if plain.startswith("`") or plain.endswith("`") or not plain else ""
+    return f"{ticks}{pad}{plain}{pad}{ticks}"
+
+
+def fenced(lines: list[str]) -> list[str]:
+    """Lines as a block of code that none of them ends."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, *lines, fence]
+
+
+def _plain(line: str) -> str:
+    """On one line, without what would steer a terminal."""
+    return "".join(filter(str.isprintable, " ".join(line.split())))
+
+
+def _first(message: str) -> str:
+    return _plain(message.partition("\n")[0])
+
+
+def _day(commit: Commit) -> str:
+    return f"{datetime.fromtimestamp(commit.time, UTC):%Y-%m-%d}"
