@@ -366,6 +366,27 @@ def test_without_a_place_it_asks_for_one_and_settings_may_have_it(world: Outside
     assert (world.tiny.root / "kept/oci-layout").is_file()
 
 
+def test_a_directory_of_something_else_is_left_alone(world: Outside) -> None:
+    done = world.run("escrow", "it", "--to", "oci:lockfiles")
+    assert (done.status, done.err.splitlines()) == (
+        9,
+        [
+            (
+                "builder: error: store 'lockfiles': not an OCI image layout: it has 'genesis.yaml'"
+                " and no 'oci-layout'"
+            ),
+            "  hint: choose an empty or a new directory, or a layout: --to oci:DIR",
+        ],
+    )
+
+
+def test_a_layout_with_any_name_that_a_file_can_have(world: Outside) -> None:
+    world.escrow(to="oci:tief/ünï côde: x #1")
+    world.forget()
+    world.lose()
+    assert world.bake().base is not None
+
+
 def test_a_layout_may_be_elsewhere_behind_a_link(world: Outside, tmp_path: Path) -> None:
     (tmp_path / "big-disk").mkdir()
     (world.tiny.root / "kept").symlink_to(tmp_path / "big-disk")
