@@ -2,6 +2,7 @@
 byte, once, and on record in the lock."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from builder.reference import Reference
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Outside, outside
 from tests.flow.images import image, serve, serve_index
 from tests.flow.images import index_of as index_with_attestation
-from tests.flow.worlds import AMD64, BASE, Tiny, base_image
+from tests.flow.worlds import AMD64, BASE, Tiny, base_image, clean_environment, command
 from tests.registry.images import index_of
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
@@ -70,7 +71,7 @@ def test_each_pin_is_kept_and_the_lock_says_where(world: Outside, kept: StandIn)
         "digest": str(world.made.digest),
         "blobs": {"present": 0, "mounted": 0, "copied": 3},
         "copied_bytes": sum(map(len, world.made.blobs.values())),
-        "recorded": "now",
+        "known": False,
     }
     project = Project(world.tiny.root)
     for pin, key in (
@@ -279,7 +280,7 @@ def test_a_pin_that_nobody_has_any_more_does_not_hold_up_the_others(world: Outsi
     assert done.status == 7
     (base, *others) = done.json["pins"]
     assert base == {"kind": "vllm", "name": "base", "gone": done.json["error"]["message"]}
-    assert [item["recorded"] for item in others] == ["now", "now"]
+    assert [item["known"] for item in others] == [False, False]
     assert "escrow" in world.lock_text("sources")
     assert "escrow" not in world.lock_text("vllm")
 
@@ -299,6 +300,29 @@ def test_a_lock_that_changed_meanwhile_is_not_overwritten(world: Outside) -> Non
     with pytest.raises(ProjectError, match="changed while the project was read"):
         record(project, found)
     assert world.tiny.snapshot() == before
+
+
+def test_runs_at_once_lose_nothing_of_each_other(world: Outside) -> None:
+    def escrow(to: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command("escrow", "it", "--to", to),
+            cwd=world.tiny.root,
+            env=clean_environment(world.tiny.root.parent, world.tiny.store_path),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    runs = [(to, escrow(to)) for to in ("oci:one", "oci:one", "oci:two")]
+    for to, run in runs:
+        _, said = run.communicate(timeout=60)
+        if run.returncode:  # whoever was slower is told, and goes on where it stood
+            assert (run.returncode, "changed" in said) == (3, True)
+            again = world.run("escrow", "it", "--to", to, "--json")
+            assert again.json["pins"][0]["blobs"]["present"] == 3
+    pin = Project(world.tiny.root).images["base"]
+    assert {item.layout for item in pin.escrow} == {"one", "two"}
+    assert len(pin.escrow) == 2
 
 
 # --- where to ------------------------------------------------------------------------------------
