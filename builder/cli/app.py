@@ -26,6 +26,7 @@ COMMANDS = {
     "push": "Publish a built variant to a registry.",
     "load": "Load a built variant into the local Docker Engine.",
     "check": "Say everything that can be said without building.",
+    "compose": "Pin the images of compose files by digest, or check that they are.",
     "waive": "Let a variant build on a base that its patch set does not list.",
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",
