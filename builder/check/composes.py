@@ -1,5 +1,6 @@
 """Compose files of the project: whether each image is pinned, and to what the lock says."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from builder.check.finding import Finding, Severity, error_at
@@ -29,11 +30,24 @@ def composes(project: Project, wanted: Sequence[str], *, platform: Platform) -> 
             )
         except BuilderError as error:
             if not wanted:
-                yield error_at(file, error)
+                yield _refused(file, error)
             continue
         for item in found:
             if not wanted or item.runs in wanted:
                 yield from finding(item, file)
+
+
+def _refused(file: str, error: BuilderError) -> Finding:
+    """A refusal of a file that may be anywhere in the project."""
+    found = re.fullmatch(rf"({re.escape(file)}(?::\d+){{0,2}}): (.*)", error.message, re.DOTALL)
+    where, message = (file, error.message) if found is None else found.groups()
+    return Finding(
+        severity=Severity.ERROR,
+        where=where,
+        message=message,
+        hint=error.hint,
+        exit_status=error.exit_status,
+    )
 
 
 def mapped(project: Project, file: str) -> Mapping[str, str]:

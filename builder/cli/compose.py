@@ -45,7 +45,10 @@ class Edited:
     def diff(self) -> str:
         """What changes, as a unified diff."""
         old, new = (data.decode().splitlines(keepends=True) for data in (self.old, self.new))
-        lines = difflib.unified_diff(old, new, f"a/{self.file}", f"b/{self.file}")
+        names = (self.file, self.file)
+        if not Path(self.file).is_absolute():  # as git has them, for git apply and patch -p1
+            names = (f"a/{self.file}", f"b/{self.file}")
+        lines = difflib.unified_diff(old, new, *names)
         ended = (
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
             for line in lines

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from builder.compose.document import Document, Scalar
 from builder.compose.interpolation import stated, variable
-from builder.compose.pin import check_editable, check_shared
+from builder.compose.pin import check_editable, check_shared, sharing
 from builder.compose.service import NAMING, Service
 from builder.compose.target import Target
 from builder.digest import Digest
@@ -55,6 +55,7 @@ def judge(
 ) -> tuple[Judgement, ...]:
     """Every image of every service. One that is wrong hides nothing of the others."""
     found: list[Judgement] = []
+    shared = sharing(services)
     for service in services:
         if service.runs is None:
             found += (_unnamed(service, scalar) for scalar in service.images)
@@ -67,7 +68,7 @@ def judge(
             continue
         for scalar in service.images:
             try:
-                check_shared(document, scalar, service, services)
+                check_shared(document, scalar, service, shared)
                 found.append(_named(document, service, scalar, wanted))
             except ProjectError as error:
                 found.append(_refused(document, service, scalar, error))

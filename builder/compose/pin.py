@@ -1,13 +1,18 @@
 """Services and targets to edits of single scalars."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from builder.compose.document import Document, Scalar, read
 from builder.compose.interpolation import variable
 from builder.compose.service import Service, block_header
 from builder.compose.target import Target
-from builder.errors import ProjectError
+from builder.errors import ProjectError, UsageError
+
+_SHOWN = 10
+"""How many services a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +53,16 @@ def pin(
     """
     done: list[Pinned] = []
     edits: dict[int, tuple[Scalar, str]] = {}
+    shared = sharing(services)
     for service in services:
         if service.runs is None:
             continue
         check_editable(document, service)
-        wanted = target(service)
         for scalar in service.images:
-            check_shared(document, scalar, service, services)
-            after = _after(document, service, scalar, wanted, keep_override)
+            check_shared(document, scalar, service, shared)
+            with _at(document, scalar, service):
+                wanted = target(service)
+                after = _after(scalar, wanted.image(scalar.value), keep_override)
             if edits.setdefault(scalar.event, (scalar, after)) != (scalar, after):
                 raise ProjectError(
                     f"{document.file}:{scalar.line}: service {service.name!r} shares its image with"
@@ -100,9 +107,20 @@ def check_editable(document: Document, service: Service) -> None:
         )
 
 
-def check_shared(
-    document: Document, scalar: Scalar, service: Service, services: Iterable[Service]
-) -> None:
+Sharing: TypeAlias = Mapping[int, Sequence[Service]]
+"""Which services have each scalar for an image, by its event."""
+
+
+def sharing(services: Iterable[Service]) -> Sharing:
+    """See :data:`Sharing`."""
+    shared: dict[int, list[Service]] = {}
+    for service in services:
+        for scalar in service.images:
+            shared.setdefault(scalar.event, []).append(service)
+    return shared
+
+
+def check_shared(document: Document, scalar: Scalar, service: Service, shared: Sharing) -> None:
     """Refuse an image that other services have too, through an alias, a merge key or ``extends``,
     unless they name the same.
 
@@ -111,31 +129,36 @@ def check_shared(
     """
     others = [
         f"{other.name!r} ({other.runs!r})" if other.runs else f"{other.name!r} (nothing)"
-        for other in services
-        if scalar in other.images and other.runs != service.runs
+        for other in shared[scalar.event]
+        if other.runs != service.runs
     ]
     if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         raise ProjectError(
             f"{document.file}:{scalar.line}: service {service.name!r} names {service.runs!r}, and"
-            f" shares its image with services that name something else: {', '.join(others)}",
+            " shares its image with services that name something else:"
+            f" {', '.join(others[:_SHOWN])}{more}",
             hint="let all of them name the same, or give each an image of its own",
         )
 
 
-def _after(
-    document: Document, service: Service, scalar: Scalar, wanted: Target, keep_override: bool
-) -> str:
-    at = f"{document.file}:{scalar.line}: service {service.name!r}"
+@contextmanager
+def _at(document: Document, scalar: Scalar, service: Service) -> Iterator[None]:
+    """Say where a name or an image is that is refused inside."""
     try:
-        image = wanted.image(scalar.value)
-    except ProjectError as error:
+        yield
+    except (ProjectError, UsageError) as error:
+        at = f"{document.file}:{scalar.line}: service {service.name!r}"
         raise ProjectError(f"{at}: {error.message}", hint=error.hint) from error
+
+
+def _after(scalar: Scalar, image: str, keep_override: bool) -> str:
     if not keep_override or "$" not in scalar.value:
         return image
     found = variable(scalar.value)
     if found is None or found.default is None:
         raise ProjectError(
-            f"{at}: {scalar.value!r} has no default of its own to pin",
+            f"{scalar.value!r} has no default of its own to pin",
             hint="without --keep-override all of it is replaced",
         )
     return found.with_default(image)
