@@ -130,13 +130,20 @@ def test_the_image_is_edited_where_it_stands(data: str, after: dict[str, str], d
     wanted = data
     for old, new in after.items():
         wanted = wanted.replace(old, new)
-    dressed = {
-        "as it is": lambda text: text.encode(),
-        "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
-        "BOM": lambda text: b"\xef\xbb\xbf" + text.encode(),
-        "no end": lambda text: text.rstrip("\n").encode(),
-    }[dress]
-    assert pinned(dressed(data))[0] == dressed(wanted)
+    assert pinned(dressed(data, dress))[0] == dressed(wanted, dress)
+
+
+def dressed(text: str, dress: str) -> bytes:
+    match dress:
+        case "CRLF":
+            text = text.replace("\n", "\r\n")
+        case "BOM":
+            text = f"\ufeff{text}"
+        case "no end":
+            text = text.rstrip("\n")
+        case _:
+            pass
+    return text.encode()
 
 
 @pytest.mark.parametrize(

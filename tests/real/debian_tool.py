@@ -24,9 +24,10 @@ def debian_tool(package: str, suite: str, program: str) -> Path:
     try:
         found = _fetched(package, suite, kept)
     except CommandError:
-        found = _latest(kept / package)
-        if found is None:
+        earlier = _latest(kept / package)
+        if earlier is None:
             raise
+        found = earlier
     path = found / program
     if not path.is_file():
         raise CommandError(f"{package} of {suite} has no {program}")
