@@ -1,7 +1,16 @@
 """One pin of a lockfile put in place, and everything else left as it is, byte for byte."""
 
 from builder.lock import codec
-from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
+from builder.lock.model import (
+    GenesisPin,
+    ImagePin,
+    ModelPin,
+    Pin,
+    PullPin,
+    Result,
+    SourcePin,
+    WheelPin,
+)
 
 
 def file_of(pin: Pin) -> str:
@@ -23,4 +32,9 @@ def file_of(pin: Pin) -> str:
 
 def put(data: bytes | None, pin: Pin) -> bytes:
     """The lockfile of the pin's kind with this pin in it."""
+    raise NotImplementedError
+
+
+def put_result(data: bytes | None, result: Result) -> bytes:
+    """The results of a variant with this one in them, in place of that of its platform."""
     raise NotImplementedError
