@@ -117,9 +117,15 @@ def base_view(base: Base | None, *, store: Store, progress: Progress) -> MergedV
     """The base's tree. No layer is read before something is looked up."""
     if base is None:
         return MergedView(())
-    return MergedView(
-        tuple(
-            BaseLayer(layer, diff_id, origin=base.origin, store=store, progress=progress)
-            for layer, diff_id in zip(base.manifest.layers, base.diff_ids, strict=True)
+    return MergedView(base_layers(base, store=store, progress=progress))
+
+
+def base_layers(base: Base, *, store: Store, progress: Progress) -> tuple[BaseLayer, ...]:
+    """The base's layers, bottom first, unread."""
+    files = base.files or (None,) * len(base.diff_ids)
+    return tuple(
+        BaseLayer(
+            layer, diff_id, origin=base.origin, store=store, progress=progress, expected=expected
         )
+        for layer, diff_id, expected in zip(base.manifest.layers, base.diff_ids, files, strict=True)
     )

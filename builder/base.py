@@ -61,6 +61,8 @@ class Base:
     origin: Origin = field(repr=False)
     reference: Reference | None = None
     index: Digest | None = None
+    files: tuple[Digest | None, ...] = ()
+    """What the lock says of the layers' file indexes, bottom first; empty where it says nothing."""
 
 
 def obtain_pinned(
@@ -118,7 +120,8 @@ def _obtain_pinned(pin: ImagePin, platform: Platform, origin: RegistryOrigin, st
     base = obtain(manifest_digest, platform, origin=origin, store=store, at=pin.at)
     if known is not None:
         _compare(base, known.config, known.layers, at=pin.at)
-    return replace(base, reference=pin.follows, index=pin.index)
+    files = () if known is None else tuple(layer.files for layer in known.layers)
+    return replace(base, reference=pin.follows, index=pin.index, files=files)
 
 
 def _member(
@@ -128,7 +131,7 @@ def _member(
     the lock can do without it."""
     assert pin.index is not None
     try:
-        index = _document(pin.index, origin, store)
+        index = document(pin.index, origin, store)
     except GoneError as error:
         if pin.platform(platform) is None:
             raise
@@ -145,21 +148,15 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
     Raises:
         IntegrityError: The documents contradict each other or the platform.
     """
-    document = _document(digest, origin, store)
+    found = document(digest, origin, store)
     index: Digest | None = None
-    if isinstance(document, Index):
-        index = document.digest
-        document = _document(document.select(platform, at=at).digest, origin, store)
-    if not isinstance(document, Manifest):
+    if isinstance(found, Index):
+        index = found.digest
+        found = document(found.select(platform, at=at).digest, origin, store)
+    if not isinstance(found, Manifest):
         raise IntegrityError(f"{at}: an index inside an index")
-    if document.config.size > _CONFIG_LIMIT:
-        raise IntegrityError(
-            f"{at}: a config of {document.config.size} bytes, the limit is {_CONFIG_LIMIT}"
-        )
-    if not store.has(document.config.digest):
-        store.put(b"".join(origin.blob(document.config)))
-    config = store.read(document.config.digest, limit=_CONFIG_LIMIT)
-    value = config_of(config, at=f"{at}: config {document.config.digest}")
+    config = raw_config(found, origin=origin, store=store, at=at)
+    value = config_of(config, at=f"{at}: config {found.config.digest}")
     declared = (value.get("os"), value.get("architecture"))
     if declared != (platform.os, platform.architecture):
         raise IntegrityError(
@@ -167,13 +164,27 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
             f" {str(platform)!r}",
             hint="choose the image's with --platform",
         )
-    diff_ids = _diff_ids(value, at=f"{at}: config {document.config.digest}: rootfs.diff_ids")
-    if len(diff_ids) != len(document.layers):
+    diff_ids = _diff_ids(value, at=f"{at}: config {found.config.digest}: rootfs.diff_ids")
+    if len(diff_ids) != len(found.layers):
         raise IntegrityError(
-            f"{at}: the manifest has {len(document.layers)} layers, the config"
+            f"{at}: the manifest has {len(found.layers)} layers, the config"
             f" {len(diff_ids)} diff_ids"
         )
-    return Base(manifest=document, config=config, diff_ids=diff_ids, origin=origin, index=index)
+    return Base(manifest=found, config=config, diff_ids=diff_ids, origin=origin, index=index)
+
+
+def raw_config(manifest: Manifest, *, origin: Origin, store: Store, at: str) -> bytes:
+    """The bytes of a manifest's config, fetched once.
+
+    Raises:
+        IntegrityError: It is too large.
+    """
+    config = manifest.config
+    if config.size > _CONFIG_LIMIT:
+        raise IntegrityError(f"{at}: a config of {config.size} bytes, the limit is {_CONFIG_LIMIT}")
+    if not store.has(config.digest):
+        store.put(b"".join(origin.blob(config)))
+    return store.read(config.digest, limit=_CONFIG_LIMIT)
 
 
 def _diff_ids(config: dict[str, Any], *, at: str) -> tuple[Digest, ...]:
@@ -222,7 +233,18 @@ def environment(config: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
+def labels_of(config: bytes) -> dict[str, str]:
+    """The labels that an image's config sets."""
+    settings = config_of(config, at="config").get("config") or {}
+    return dict(settings.get("Labels") or {})
+
+
+def document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
+    """An index or manifest by digest, fetched once.
+
+    Raises:
+        IntegrityError: It is neither.
+    """
     if not store.has(digest):
         store.put(origin.document(digest))
     return parse_document(store.read(digest), media_type=None, at=f"document {digest}")

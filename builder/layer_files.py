@@ -71,7 +71,16 @@ class OwnLayer:
 
 
 class BaseLayer:
-    """A layer of the base. See the module's docstring for what is read when."""
+    """A layer of the base. See the module's docstring for what is read when.
+
+    Args:
+        descriptor: The blob.
+        diff_id: What it inflates to.
+        origin: Where the blob is had from.
+        store: Where what is found stays.
+        progress: Is told of the reading.
+        expected: The digest of its file index, where a lock pins it.
+    """
 
     def __init__(
         self,
@@ -81,8 +90,10 @@ class BaseLayer:
         origin: Origin,
         store: Store,
         progress: Progress,
+        expected: Digest | None = None,
     ) -> None:
         self._descriptor = descriptor
+        self._expected = expected
         self._diff_id = diff_id
         self._origin = origin
         self._store = store
@@ -93,9 +104,14 @@ class BaseLayer:
         """Keep these files, too, when the layer is streamed."""
         self._wanted.update(paths)
 
+    @property
+    def index_digest(self) -> Digest:
+        """The digest of its file index."""
+        return self._note["index"]
+
     @cached_property
     def index(self) -> FileIndex:
-        return FileIndex(self._store.read(self._note["index"], limit=_INDEX_LIMIT))
+        return FileIndex(self._store.read(self.index_digest, limit=_INDEX_LIMIT))
 
     @cached_property
     def _table(self) -> KeptTable:
@@ -156,11 +172,17 @@ class BaseLayer:
                 f"layer {self._descriptor.digest}: inflates to {diff_id}, the image's config says"
                 f" {self._diff_id}"
             )
-        return note
+        return note if self._expected in (None, note["index"]) else None
 
     def _stream(self) -> dict[str, Digest]:
         descriptor = self._descriptor
         wanted = frozenset(self._wanted)
+        before = known(descriptor.digest, self._store)
+        if before is not None and self._expected not in (None, before["index"]):
+            _log.warning(
+                "layer %s: the file index at hand is %s, the lock pins %s; reading the layer again",
+                *(descriptor.digest, before["index"], self._expected),
+            )
         _log.info("reading base layer %s (%d bytes)", descriptor.digest, descriptor.size)
         with (
             self._progress.task(
@@ -181,6 +203,12 @@ class BaseLayer:
                 "index": self._store.put(bytes(result.index.raw)),
                 "table": self._store.put(result.kept.table),
             }
+        if self._expected not in (None, note["index"]):
+            raise IntegrityError(
+                f"layer {descriptor.digest}: the lock pins file index {self._expected}, its bytes"
+                f" give {note['index']}",
+                hint="take 'files' out of the layer's entry, and let builder lock write it anew",
+            )
         self._remember(note, ())
         return note
 

@@ -156,14 +156,13 @@ class PinnedMaterials:
     def _diff(self, pin: PullPin) -> bytes:
         if pin.base is None or pin.head is None:
             raise ProjectError(f"{pin.at}: neither base and head nor 'published'")
-        memo = f"{pin.base}-{pin.head}"
-        if (packed := self.store.note(notes.DIFF, memo)) is not None:
+        if (packed := self.store.note(notes.DIFF, f"{pin.base}-{pin.head}")) is not None:
             try:
                 return zlib.decompress(packed)
             except zlib.error:
                 pass  # a memo is a claim; the change is checked by its caller
         data = self.git().diff(pin.repository, str(pin.base), str(pin.head))
-        self.store.take_note(notes.DIFF, memo, zlib.compress(data))
+        keep_diff(self.store, pin, data)
         return data
 
     def wheel(self, pin: WheelPin) -> Path | bytes:
@@ -184,3 +183,8 @@ class PinnedMaterials:
         return self.wheels().fetch(
             project=pin.project, version=pin.version, filename=pin.filename, digest=pin.digest
         )
+
+
+def keep_diff(store: Store, pin: PullPin, data: bytes) -> None:
+    """Keep the diff between the commits of a pull request where a build looks for it first."""
+    store.take_note(notes.DIFF, f"{pin.base}-{pin.head}", zlib.compress(data))

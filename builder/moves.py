@@ -1,6 +1,6 @@
 """Which pins are to move, and to what: from the words of a command to resolved pins."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from builder.resolve.found import Resolved
 from builder.resolve.images import newest_tag, resolve_image
 from builder.resolve.models import resolve_model
 from builder.resolve.patch_sets import resolve_genesis
+from builder.resolve.published import resolve_published
 from builder.resolve.pulls import resolve_pull
 from builder.resolve.sources import resolve_source
 from builder.resolve.wheels import resolve_wheel
@@ -118,8 +119,29 @@ def moves(
         )
 
     if len({_followed(pin) for pin in chosen}) == 1:
-        return tuple(map(moved, chosen))
-    return _where_it_is(chosen, moved, kind, target)
+        found = tuple(map(moved, chosen))
+    else:
+        found = _where_it_is(chosen, moved, kind, target)
+    return (*found, *_with_them(found, project, world))
+
+
+def _with_them(found: Sequence[Move], project: Project, world: World) -> Iterator[Move]:
+    """The pull requests that are published by sources which move."""
+    sources = {move.pin.name: move.pin for move in found if isinstance(move.pin, SourcePin)}
+    for pull in project.pulls.values() if sources else ():
+        if pull.published is None or pull.published.source not in sources:
+            continue
+        published = resolve_published(
+            pull.repository,
+            pull.pull,
+            pull.published,
+            sources[pull.published.source],
+            name=pull.name,
+            git=world.git,
+            now=world.now,
+            before=pull,
+        )
+        yield Move(kind="pull", before=pull, resolved=published)
 
 
 def _chosen(

@@ -29,7 +29,7 @@ from builder.errors import (
 from builder.lock import edit
 from builder.lock.codec import results_file
 from builder.lock.model import ImagePin, Pin, PullPin, Result, WheelPin
-from builder.moves import KINDS, AnyResolved, Move, pins_of, resolved
+from builder.moves import KINDS, Move, moves, pins_of
 from builder.oci import Platform
 from builder.pipeline import World, build
 from builder.project import Project
@@ -110,8 +110,9 @@ class Outcome:
 class Means:
     """How the parts of a night are done."""
 
-    resolve: Callable[[Pin], AnyResolved]
-    attempt: Callable[[Move], Bump]
+    move: Callable[[str, Pin], tuple[Move, ...]]
+    """A pin, of one of :data:`builder.moves.KINDS`, and whatever moves with it."""
+    attempt: Callable[[tuple[Move, ...]], Bump]
     put: Callable[[bytes | None, Pin], bytes] = edit.put
     put_result: Callable[[bytes | None, Result], bytes] = edit.put_result
 
@@ -119,14 +120,14 @@ class Means:
 def means_of(project: Project, *, world: World, platform: Platform) -> Means:
     """The usual ones."""
 
-    def resolve(pin: Pin) -> AnyResolved:
+    def move(kind: str, pin: Pin) -> tuple[Move, ...]:
         latest = isinstance(pin, ImagePin)
-        return resolved(pin, None, latest=latest, world=world, platform=platform)
+        return moves(project, kind, (pin.name,), latest=latest, world=world, platform=platform)
 
-    def attempt(move: Move) -> Bump:
-        return tried(project, (move,), world=world, platform=platform)
+    def attempt(moved: tuple[Move, ...]) -> Bump:
+        return tried(project, moved, world=world, platform=platform)
 
-    return Means(resolve=resolve, attempt=attempt)
+    return Means(move=move, attempt=attempt)
 
 
 def night(
@@ -159,7 +160,7 @@ def left_alone(pin: Pin) -> str | None:
         case ImagePin(tags=None):
             return f"it follows no other tag than {pin.follows.tag!r}"
         case PullPin(published=published) if published is not None:
-            return f"its diff is a file of the source {published.source!r}"
+            return f"it moves with the source {published.source!r}, which has its diff"
         case ImagePin() | PullPin():
             return None
         case _:
@@ -175,10 +176,10 @@ def worst(errors: Iterable[BuilderError]) -> int:
 def _outcome(
     project: Project, kind: str, pin: Pin, *, world: World, platform: Platform, means: Means
 ) -> Outcome:
-    move = Move(kind=kind, before=pin, resolved=means.resolve(pin))
-    if not move.changes:
-        return Outcome(kind=kind, name=pin.name, bump=Bump(moves=(move,)))
-    outcome = Outcome(kind=kind, name=pin.name, bump=(bump := means.attempt(move)))
+    moved = means.move(kind, pin)
+    if not any(move.changes for move in moved):
+        return Outcome(kind=kind, name=pin.name, bump=Bump(moves=moved))
+    outcome = Outcome(kind=kind, name=pin.name, bump=(bump := means.attempt(moved)))
     if bump.failing:
         return outcome
     try:

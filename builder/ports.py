@@ -141,6 +141,19 @@ class GitFile:
 
 
 @value
+class GitEntry:
+    """What a commit's tree has at a path."""
+
+    mode: str
+    """As in the tree: ``100644``, ``100755``, ``120000``, ``160000`` (a submodule), ``040000``."""
+    id: str
+
+    @property
+    def is_directory(self) -> bool:
+        return self.mode == "040000"
+
+
+@value
 class GitSubtree:
     """A directory of a commit. ``files`` have paths relative to it, sorted; ``tree`` is its id."""
 
@@ -178,6 +191,14 @@ class Git(Protocol):
             GoneError: The commit is not to be had.
             IntegrityError: There is no directory at ``path``, or one of its files is a submodule
                 or an LFS pointer.
+        """
+
+    def listing(self, repository: str, commit: str) -> Mapping[str, GitEntry]:
+        """Everything in a commit by path, directories and submodules too, sorted by path.
+
+        Raises:
+            GoneError: The commit is not to be had.
+            IntegrityError: It has more entries than any that is wanted.
         """
 
     def diff(self, repository: str, base: str, head: str) -> bytes:

@@ -7,8 +7,8 @@ Nothing else in the package touches the project's directory. Paths are relative 
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import ClassVar
 
@@ -61,8 +61,9 @@ class Files:
         return data
 
     def _read(self, file: str, limit: int) -> bytes | None:
-        if file in self._replaced:
-            return self._replaced[file]
+        return self._replaced[file] if file in self._replaced else self._stored(file, limit)
+
+    def _stored(self, file: str, limit: int) -> bytes | None:
         try:
             # Without O_NONBLOCK, opening a named pipe waits for a writer.
             number = os.open(self._root / file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -128,25 +129,41 @@ class Files:
     def replace(self, file: str, change: Callable[[bytes | None], bytes], *, limit: int) -> bool:
         """Put what ``change`` makes of a file's bytes in its place; returns whether they differ.
 
-        Others who replace files of this project wait, so that no change is lost. The file appears
-        whole or not at all, also after a kill; its mode stays, and a link stays a link.
+        Raises:
+            EnvironmentFault, ProjectError: As for :meth:`replace_all`.
+        """
+        return bool(self.replace_all((file,), lambda old: {file: change(old[file])}, limit=limit))
+
+    def replace_all(
+        self,
+        files: Iterable[str],
+        change: Callable[[Mapping[str, bytes | None]], Mapping[str, bytes]],
+        *,
+        limit: int,
+    ) -> tuple[str, ...]:
+        """Put what ``change`` makes of the bytes of ``files`` (``None`` for no such file) in place
+        of some of them; returns those that differ.
+
+        Others who replace files of this project wait, so that no change is lost. Each file appears
+        whole or not at all, also after a kill, and none before all are ready; its mode stays, and
+        a link stays a link. Files that are ``replaced`` are taken as they are on disk.
 
         Raises:
-            EnvironmentFault: The directory cannot be written.
-            ProjectError: As for ``read``; whatever ``change`` raises leaves the file as it was.
+            EnvironmentFault: A directory cannot be written.
+            ProjectError: As for ``read``; whatever ``change`` raises leaves all files as they were.
         """
-        with self._exclusive():
-            old = self._read(file, limit)
-            new = change(old)
-            if new == old:
-                return False
-            path = Path(os.path.realpath(self._root / file))
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _write_whole(path, new)
-            except OSError as error:
-                raise EnvironmentFault(f"{file}: cannot be written: {error.strerror}") from error
-            return True
+        with self._exclusive(), ExitStack() as staged:
+            old = {file: self._stored(file, limit) for file in files}
+            new = {file: data for file, data in change(old).items() if data != old[file]}
+            ready = [
+                (file, staged.enter_context(_staged(self._root / file, data, file)))
+                for file, data in new.items()
+            ]
+            for file, (temporary, path) in ready:
+                with _writing(file):
+                    temporary.replace(path)
+                    _sync(path.parent)
+            return tuple(new)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -182,23 +199,39 @@ class Files:
             )
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write beside, then rename over. Under the lock, so that one name will do."""
+@contextmanager
+def _staged(place: Path, data: bytes, file: str) -> Iterator[tuple[Path, Path]]:
+    """A file with ``data`` beside the place where it is to be; gone at the end of the block, where
+    it was not put there. Under the lock, so that one name will do."""
+    path = Path(os.path.realpath(place))
     temporary = path.with_name(f".{path.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with os.fdopen(number, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if path.exists():
-                os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
-            os.fsync(number)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with _writing(file):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.unlink(missing_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(temporary, flags, 0o666), "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                if path.exists():
+                    os.fchmod(stream.fileno(), stat.S_IMODE(path.stat().st_mode))
+                os.fsync(stream.fileno())
+        yield temporary, path
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(file: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFault(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def _sync(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)
     finally:

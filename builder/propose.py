@@ -69,16 +69,19 @@ def propose(
     """
     if outcome.bump is None:
         raise RuntimeError(f"{outcome.kind} {outcome.name}: nothing to propose")
-    (move,) = outcome.bump.moves
     branch = branch_of(outcome.kind, outcome.name)
     tip = branches.tip(branch)
     if tip is not None and not _ours(tip):
         return Proposed(branch=branch, state="held")
-    pin = replace(move.pin, failing=())
-    if tip is not None:
-        pin = _as_proposed(project, pin, outcome.kind, branches.read(tip.commit, file_of(pin)))
-    file = file_of(pin)
-    files = {file: put(project.lockfile(file), pin), **outcome.results}
+    files: dict[str, bytes] = {}
+    for move in outcome.bump.moves:
+        pin = replace(move.pin, failing=())
+        file = file_of(pin)
+        if tip is not None:
+            pin = _as_proposed(project, pin, move.kind, branches.read(tip.commit, file))
+        if move.changes:
+            files[file] = put(files.get(file, project.lockfile(file)), pin)
+    files |= outcome.results
     title = report.title(outcome.bump)
     pushed = _pushed(branches, branch, files, start=start, tip=tip, title=title)
     proposal = proposals.open_or_update(

@@ -82,3 +82,12 @@ class Reference:
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.name}{tag}{f'@{self.digest}' if self.digest else ''}"
+
+
+def is_tag(text: str) -> bool:
+    """Whether a registry may hold a tag of this name (distribution/reference, ``tag``).
+
+    >>> is_tag("nightly-01d4d1ad"), is_tag("a/b")
+    (True, False)
+    """
+    return _TAG.fullmatch(text) is not None

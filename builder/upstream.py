@@ -14,11 +14,14 @@ from builder.value import value
 
 @value
 class Commit:
-    """One commit: its id, its committer's time in seconds since 1970 (UTC), its first line."""
+    """One commit."""
 
     id: str
     time: int
+    """Its committer's, in seconds since 1970 (UTC)."""
     subject: str
+    """The first paragraph of its message, on one line, as git has it; no control characters."""
+    parents: tuple[str, ...] = ()
 
 
 @value
@@ -29,6 +32,8 @@ class Distance:
 
     ahead: tuple[Commit, ...]
     behind: tuple[Commit, ...]
+    complete: bool = True
+    """Whether these are all; else the newest of both."""
 
 
 class History(Protocol):
@@ -40,18 +45,27 @@ class History(Protocol):
 
     def refs(self, repository: str) -> Mapping[str, str]:
         """The commit that each branch, tag and pull request names, by full ref name; ``HEAD`` has
-        that of the default branch. An annotated tag counts as the commit behind it; a tag of
-        something else is left out. Asked once in a run."""
+        that of the default branch. An annotated tag counts as what is behind it, which remotes do
+        not say to be a commit: :meth:`commit` does. Names that cannot be written down (control
+        characters, not UTF-8) are left out. Asked once in a run."""
 
     def default_branch(self, repository: str) -> str:
-        """The full name of the branch that ``HEAD`` stands for."""
+        """The full name of the branch that ``HEAD`` stands for.
+
+        Raises:
+            GoneError: There is none, or the remote does not say which.
+        """
 
     def reachable(self, repository: str, commit: str) -> tuple[str, ...]:
-        """The refs whose history has ``commit``, sorted by name. Empty for a commit that the remote
-        hands out by id and that no ref of it leads to (that of a fork's pull request, say)."""
+        """The refs whose history has ``commit``, sorted by name; not ``HEAD``. Empty for a commit
+        that the remote hands out by id and that no ref of it leads to (that of a fork, say)."""
 
     def commit(self, repository: str, commit: str) -> Commit:
-        """One commit."""
+        """One commit.
+
+        Raises:
+            IntegrityError: The id names a tag object, a tree, a file.
+        """
 
     def merge_base(self, repository: str, one: str, other: str) -> str | None:
         """The best common ancestor, as ``git merge-base`` has it; ``None`` where the histories have

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from builder.digest import Digest
-from builder.errors import IntegrityError
+from builder.errors import GoneError, IntegrityError
 from builder.tree import Entry, Kind, View, parents
+from builder.upstream import Commit, Distance, PullFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +145,75 @@ def listed_below(view: View, path: str) -> tuple[Entry, ...]:
             else:
                 found.append(entry)
     return tuple(sorted(found, key=lambda entry: entry.path))
+
+
+@dataclass(slots=True)
+class FakeHistory:
+    """A ``builder.upstream.History`` over commits of one repository, whatever it is called.
+
+    ``tips`` has refs by full name (``HEAD`` with what it names), ``branch`` is the default one.
+    """
+
+    commits: Mapping[str, Commit]
+    tips: Mapping[str, str] = field(default_factory=dict)
+    branch: str = "refs/heads/main"
+
+    def refs(self, repository: str) -> Mapping[str, str]:
+        return dict(sorted(self.tips.items()))
+
+    def default_branch(self, repository: str) -> str:
+        if self.branch not in self.tips:
+            raise GoneError(f"{repository}: HEAD names no branch that is there")
+        return self.branch
+
+    def reachable(self, repository: str, commit: str) -> tuple[str, ...]:
+        self.commit(repository, commit)
+        refs = self.refs(repository).items()
+        return tuple(name for name, tip in refs if name != "HEAD" and commit in self._past(tip))
+
+    def commit(self, repository: str, commit: str) -> Commit:
+        if commit not in self.commits:
+            raise GoneError(f"{repository}: {commit}: the remote answers and does not have it")
+        return self.commits[commit]
+
+    def merge_base(self, repository: str, one: str, other: str) -> str | None:
+        common = self._past(one) & self._past(other)
+        behind = {each for commit in common for each in self._past(commit) - {commit}}
+        best = sorted(common - behind, key=lambda each: (-self.commits[each].time, each))
+        return best[0] if best else None
+
+    def distance(self, repository: str, old: str, new: str) -> Distance:
+        before, after = self._past(old), self._past(new)
+        return Distance(ahead=self._newest(after - before), behind=self._newest(before - after))
+
+    def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
+        self.commit(repository, ancestor)
+        return ancestor in self._past(commit)
+
+    def _past(self, commit: str) -> set[str]:
+        found: set[str] = set()
+        todo = [self.commit("fake", commit).id]
+        while todo:
+            each = todo.pop()
+            if each not in found:
+                found.add(each)
+                todo.extend(self.commits[each].parents)
+        return found
+
+    def _newest(self, ids: set[str]) -> tuple[Commit, ...]:
+        found = (self.commits[each] for each in ids)
+        return tuple(sorted(found, key=lambda each: (-each.time, each.id)))
+
+
+@dataclass(slots=True)
+class FakeForge:
+    """A ``builder.upstream.Forge`` that knows these pull requests; ``None`` knows no host."""
+
+    pulls: Mapping[int, PullFacts] | None = None
+
+    def pull(self, repository: str, number: int) -> PullFacts | None:
+        if self.pulls is None:
+            return None
+        if number not in self.pulls:
+            raise GoneError(f"{repository}: pull request {number}: 404 Not Found")
+        return self.pulls[number]

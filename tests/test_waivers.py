@@ -136,7 +136,7 @@ versions = st.from_regex(
 @given(versions | st.just(str(COMMIT)), st.dates(date(2020, 1, 1)))
 def test_every_build_has_a_name_that_its_lockfile_takes(vllm: str, until: date) -> None:
     item = waiver(name_of(GENESIS, vllm), vllm=vllm, until=str(until))
-    assert codec.read_waivers(codec.write_waivers(by_name(item))) == by_name(item)
+    assert codec.read_waivers(codec.write_pins(Waiver, by_name(item))) == by_name(item)
     assert not ended(item, until)
     assert ended(item, until + timedelta(days=1)) or until == date.max
 

@@ -1,13 +1,13 @@
 """Reading a git object database as it is: no checkout, no filters, no attributes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from builder.adapters.git_process import GitProcess
 from builder.errors import IntegrityError
-from builder.ports import GitFile, GitSubtree
+from builder.ports import GitEntry, GitFile, GitSubtree
 
 _LFS = b"version https://git-lfs.github.com/spec/"
 _LFS_LIMIT = 1024  # git-lfs spec: "pointer files must be less than 1024 bytes in size"
@@ -18,6 +18,8 @@ _SUBTREE_FILES = 20_000
 """The most files and directories that are taken from below one directory. (A tree may name one of
 its subtrees many times: a few hundred bytes can stand for any number of files.)"""
 _SUBTREE_BYTES = 256 << 20
+_LISTED = 200_000
+"""The most entries of a commit that are listed; as above."""
 _TOGETHER = 256
 """How many objects are asked for at once: their names must fit into a pipe that nobody reads while
 git is busy answering."""
@@ -132,6 +134,25 @@ class Objects:
                     raise IntegrityError(f"{at}: more than {_SUBTREE_BYTES} bytes")
                 files.append(_file(name, kind, data, at=f"{at}: {name!r}"))
         return GitSubtree(tree=tree, files=tuple(files))
+
+    def listing(self, commit: str) -> Mapping[str, GitEntry]:
+        """Everything in a commit by path, sorted.
+
+        Raises:
+            IntegrityError: There is more than any that is wanted.
+        """
+        found: dict[str, GitEntry] = {}
+        todo = [("", self.tree_of(commit))]
+        while todo:
+            above, tree = todo.pop()
+            for raw, (mode, child) in self._entries(tree).items():
+                path = above + raw.decode("utf-8", "surrogateescape")
+                if len(found) >= _LISTED or len(path) > _PATH:
+                    raise IntegrityError(f"{self._at}: {commit}: more than {_LISTED} entries")
+                found[path] = GitEntry(mode=mode, id=child)
+                if mode == _DIRECTORY:
+                    todo.append((f"{path}/", child))
+        return dict(sorted(found.items()))
 
     def _find(self, commit: str, path: str, *, at: str, what: str) -> tuple[str, str]:
         """Mode and id of what is at ``path``; ``what`` is the word for what is wanted there."""

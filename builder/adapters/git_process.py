@@ -81,6 +81,7 @@ _CONFIG = """\
 	lowSpeedTime = 60
 [uploadpack]
 	allowAnySHA1InWant = true
+	allowFilter = true
 """
 
 
@@ -116,7 +117,7 @@ class GitProcess:
         self,
         bare: Path | None,
         *arguments: str,
-        stdin: BinaryIO | None = None,
+        stdin: BinaryIO | bytes | None = None,
         protocols: str = "",
         keep: int | None = None,
         extra: Mapping[str, str] | None = None,
@@ -126,7 +127,7 @@ class GitProcess:
         Args:
             bare: The repository, or ``None`` for a command that needs none.
             arguments: The subcommand and its arguments.
-            stdin: A real file to read from; nothing by default.
+            stdin: A real file to read from, or bytes; nothing by default.
             protocols: What ``GIT_ALLOW_PROTOCOL`` permits; nothing by default.
             keep: A file descriptor that git shall hold open (a lock that outlives us).
             extra: More of the environment: another index, an author, a header with credentials.
@@ -135,10 +136,12 @@ class GitProcess:
             EnvironmentFault: There is no git.
         """
         where = () if bare is None else (f"--git-dir={bare}",)
+        data, given = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
         with _git_is_there():
             done = subprocess.run(
                 ("git", *where, *arguments),
-                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdin=subprocess.DEVNULL if given is None and data is None else given,
+                input=data,
                 capture_output=True,
                 env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols} | dict(extra or {}),
                 pass_fds=() if keep is None else (keep,),
@@ -160,7 +163,7 @@ class GitProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=self._env() | {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"},
+                env=self._env() | {"GIT_ALLOW_PROTOCOL": ""},
             )
 
     def _env(self) -> dict[str, str]:
@@ -180,6 +183,7 @@ class GitProcess:
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_ATTR_NOSYSTEM": "1",
                 "GIT_NO_REPLACE_OBJECTS": "1",
+                "GIT_NO_LAZY_FETCH": "1",
                 "GIT_DEFAULT_REF_FORMAT": "files",
                 "GIT_TERMINAL_PROMPT": "0",
                 "GIT_ASKPASS": "true",
@@ -222,6 +226,7 @@ _KINDS: Sequence[tuple[str, type[BuilderError], str | None]] = (
     (r"No space left on device", EnvironmentFault, "free some space"),
     (r"fsck error|fatal: bad object|invalid object", IntegrityError, None),
     (r"error: 429", RateLimitError, "try again later, or configure a mirror in builder.yaml"),
+    (r"mismatched algorithms", GoneError, "the repository names its objects by another hash"),
     (_AUTH, AuthError, "the repository may be private, renamed or gone; keys come from ssh-agent"),
     (_GONE, GoneError, "where it lives now can be said under mirrors in builder.yaml"),
     (_NETWORK, NetworkError, "try again, or configure a mirror in builder.yaml"),

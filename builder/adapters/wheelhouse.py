@@ -3,43 +3,19 @@
 import logging
 import os
 import re
-import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
+from builder.adapters.pip import check_words, pip
+from builder.adapters.wheel_index import Offer, look
+from builder.adapters.wheel_target import Target, target_of, usual
 from builder.digest import Digest
-from builder.errors import (
-    AuthError,
-    BuilderError,
-    EnvironmentFault,
-    GoneError,
-    IntegrityError,
-    NetworkError,
-    OfflineError,
-    ProjectError,
-    RateLimitError,
-)
+from builder.errors import IntegrityError, OfflineError, ProjectError
 from builder.upstream import FoundWheel
 from builder.wheel_archive import WheelName
 from builder.wheel_pack import pack
 
 _log = logging.getLogger(__name__)
-
-_INDEX = "which index is asked is said by: pip config list"
-
-# What pip says, and what it stands for; the first that matches decides. An index that cannot be
-# reached looks to pip like one without the project, so connections stand before "no match".
-_KINDS: Sequence[tuple[str, type[BuilderError], str]] = (
-    (r"No module named pip", EnvironmentFault, "install pip into this Python: python -m ensurepip"),
-    (r"No space left on device", EnvironmentFault, "free some space"),
-    (r"DO NOT MATCH THE HASHES", IntegrityError, f"the index has another file now; {_INDEX}"),
-    (r"\b40[137] Client Error|HTTP error 40[137]", AuthError, _INDEX),
-    (r"\b429 Client Error|HTTP error 429", RateLimitError, "try again later"),
-    (r"Could not fetch URL \S+ (?!404 )|HTTP error 5", NetworkError, f"try again; {_INDEX}"),
-    (r"No matching distribution|Could not find a version", GoneError, _INDEX),
-)
 
 
 class Wheelhouse:
@@ -83,17 +59,57 @@ class Wheelhouse:
                 hint="run once without --offline",
             )
         name = WheelName.parse(filename)
+        check_words(project=project, version=version, at=at)
         self._cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
             fresh = _download(Path(temporary), project, version, name, digest=digest, at=at)
-            kept.parent.mkdir(exist_ok=True)
-            fresh.replace(kept)
-        _sync(kept.parent)
+            self._keep(fresh, digest)
         return kept
 
     def find(self, *, project: str, version: str | None, like: str | None) -> FoundWheel:
-        """See :meth:`builder.ports.Wheels.find`."""
-        raise NotImplementedError
+        """See :meth:`builder.ports.Wheels.find`.
+
+        Nothing is remembered: the index is asked each time. The digest is the index's word until
+        the wheel is fetched; where the index has none, the wheel is fetched, hashed and kept.
+        """
+        at = f"wheel {project}" if version is None else f"wheel {project}=={version}"
+        check_words(project=project, version=version, at=at)
+        target = usual() if like is None else target_of(WheelName.parse(like).tags)
+        if self._offline:
+            raise OfflineError(f"{at}: the index cannot be asked, --offline is set")
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
+            directory = Path(temporary)
+            offer = look(directory, project=project, version=version, target=target, at=at)
+            digest = offer.digest or self._unhashed(directory, project, offer, target, at=at)
+        if offer.yanked:
+            _log.warning("%s: %s was yanked from the index", at, offer.filename)
+        kept = self._cache / digest.hex / offer.filename
+        return FoundWheel(
+            filename=offer.filename,
+            version=offer.version,
+            digest=digest,
+            size=kept.stat().st_size if kept.is_file() else None,
+        )
+
+    def _unhashed(
+        self, directory: Path, project: str, offer: Offer, target: Target, *, at: str
+    ) -> Digest:
+        """The digest of what an index offers without one."""
+        _log.info("%s: the index has no sha256, fetching %s", at, offer.filename)
+        wanted = f"{project}=={offer.version}"
+        path = _one_wheel(directory, *target.options(), "--", wanted, at=at)
+        if path.name != offer.filename:
+            raise IntegrityError(f"{at}: pip offers {offer.filename!r} and brings {path.name!r}")
+        digest = _hashed(path)
+        self._keep(path, digest)
+        return digest
+
+    def _keep(self, fresh: Path, digest: Digest) -> None:
+        directory = self._cache / digest.hex
+        directory.mkdir(exist_ok=True)
+        fresh.replace(directory / fresh.name)
+        _sync(directory)
 
     def pack(self, path: str) -> bytes:
         """The wheel made of the unpacked wheel in the project's directory ``path``.
@@ -109,40 +125,32 @@ class Wheelhouse:
 def _download(
     directory: Path, project: str, version: str, name: WheelName, *, digest: Digest, at: str
 ) -> Path:
-    for what, text in (("project", project), ("version", version)):
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+!-]*", text):
-            raise ProjectError(f"{at}: not a {what}: {text!r}")
     requirements = directory / "requirements.txt"
     requirements.write_text(f"{project}=={version} --hash=sha256:{digest.hex}\n")
-    target = directory / "wheels"
     _log.info("fetching %s", at)
-    done = subprocess.run(
-        (
-            # Only with -vv does pip say why it could not read an index.
-            *(sys.executable, "-m", "pip", "download", "-vv", "--no-deps"),
-            "--only-binary=:all:",
-            *("--require-hashes", "--no-input", "--no-cache-dir", "--disable-pip-version-check"),
-            # Another machine's Python: the tags decide, and the image is checked at the install.
-            *("--ignore-requires-python", *_tag_options(name)),
-            *("--dest", str(target), "-r", str(requirements)),
-        ),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=os.environ | {"LC_ALL": "C", "PIP_NO_COLOR": "1"},
-        check=False,
-    )
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    if done.returncode != 0:
-        raise _fault(said, at=at)
+    # Another machine's Python: the tags decide, and the image is checked at the install.
+    options = ("--require-hashes", "--ignore-requires-python", *_tag_options(name))
+    path = _one_wheel(directory, *options, "-r", str(requirements), at=at)
+    if (got := _hashed(path)) != digest:
+        raise IntegrityError(f"{at}: expected {digest}, got {got}")
+    return path
+
+
+def _one_wheel(directory: Path, *arguments: str, at: str) -> Path:
+    target = directory / "wheels"
+    pip("download", "--dest", str(target), *arguments, at=at)
     files = list(target.glob("*.whl"))
     if len(files) != 1:
         raise IntegrityError(f"{at}: pip brought {[file.name for file in files]}, wanted one wheel")
-    with files[0].open("rb") as file:
-        got = Digest.of_stream(file)
-        os.fsync(file.fileno())
-    if got != digest:
-        raise IntegrityError(f"{at}: expected {digest}, got {got}")
     return files[0]
+
+
+def _hashed(path: Path) -> Digest:
+    """The digest of a file, which is on disk afterwards."""
+    with path.open("rb") as file:
+        digest = Digest.of_stream(file)
+        os.fsync(file.fileno())
+    return digest
 
 
 def _tag_options(name: WheelName) -> tuple[str, ...]:
@@ -160,16 +168,6 @@ def _tag_options(name: WheelName) -> tuple[str, ...]:
     for platform in sorted({tag.platform for tag in name.tags}):
         options += ["--platform", platform]
     return tuple(options)
-
-
-def _fault(said: str, *, at: str) -> BuilderError:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
-    text = re.sub(r"://[^/@\s]+@", "://", "; ".join(errors or lines[-1:]))[:500]
-    for pattern, kind, hint in _KINDS:
-        if re.search(pattern, said):
-            return kind(f"{at}: {text}", hint=hint)
-    return NetworkError(f"{at}: pip download: {text}", hint=_INDEX)
 
 
 def _sync(directory: Path) -> None:

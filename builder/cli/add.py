@@ -10,7 +10,7 @@ from builder.cli.app import Commands
 from builder.cli.bump import conclude
 from builder.cli.site import Site, project_command
 from builder.errors import ProjectError, UsageError
-from builder.lock.model import ImagePin
+from builder.lock.model import ImagePin, SourceDiff
 from builder.moves import AnyResolved, Move, pins_of
 from builder.node import is_name
 from builder.pipeline import World
@@ -18,6 +18,7 @@ from builder.reference import Reference
 from builder.resolve.images import resolve_image
 from builder.resolve.models import resolve_model
 from builder.resolve.patch_sets import resolve_genesis
+from builder.resolve.published import resolve_published
 from builder.resolve.pulls import resolve_pull
 from builder.resolve.sources import resolve_source
 from builder.resolve.wheels import resolve_wheel
@@ -106,12 +107,27 @@ def genesis(
     click.argument("number", type=click.IntRange(min=1)),
     _NAME,
     click.option("--repository", default=_VLLM, show_default=True, metavar="URL", help="Of which."),
+    click.option(
+        "--published",
+        nargs=2,
+        metavar="SOURCE PATH",
+        help="As this file of a source pin has it: a rebase that somebody maintains.",
+    ),
     _DRY_RUN,
 )
-def pull(site: Site, number: int, name: str | None, repository: str, dry_run: bool) -> None:
+def pull(
+    site: Site,
+    number: int,
+    name: str | None,
+    repository: str,
+    published: tuple[str, str] | None,
+    dry_run: bool,
+) -> None:
     """Pin a pull request: both commits, and the change between them."""
 
     def resolved(name: str, world: World) -> AnyResolved:
+        if published is not None:
+            return _published(site, repository, number, published, name=name, world=world)
         return resolve_pull(
             repository,
             number,
@@ -123,6 +139,33 @@ def pull(site: Site, number: int, name: str | None, repository: str, dry_run: bo
         )
 
     _add(site, "pull", name or f"pr{number}", resolved, dry_run=dry_run)
+
+
+def _published(
+    site: Site,
+    repository: str,
+    number: int,
+    published: tuple[str, str],
+    *,
+    name: str,
+    world: World,
+) -> AnyResolved:
+    source, path = published
+    pins = site.project.sources
+    if source not in pins or pins[source].file(path) is None:
+        raise UsageError(
+            f"--published: no source pin {source!r} with the file {path!r}",
+            hint="pin the file first: builder add source URL PATH",
+        )
+    return resolve_published(
+        repository,
+        number,
+        SourceDiff(source=source, path=path),
+        pins[source],
+        name=name,
+        git=world.git,
+        now=world.now,
+    )
 
 
 @project_command(

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, UsageError
 from builder.lock import codec
+from builder.lock.edit import put
 from builder.lock.model import WheelPin
 from builder.wheel_archive import WheelName
 from builder.wheel_pack import pack
@@ -97,7 +98,7 @@ def _wheels_lock(directory: Path) -> bytes:
         digest=Digest.of(pack(directory / _WHEEL)),
         path=_WHEEL,
     )
-    return codec.write_wheels({pin.name: pin})
+    return put(None, pin)
 
 
 def _write(path: Path, data: bytes, made: list[Path]) -> None:

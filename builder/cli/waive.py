@@ -165,13 +165,17 @@ def _refuse_what_is_listed(
 
 def _record(site: Site, new: Waiver) -> Waiver:
     """Write it; returns it under the name that it has got."""
+    from builder.lock.edit import put, remove
+
     written: list[Waiver] = []
 
     def change(data: bytes | None) -> bytes:
         before = {} if data is None else codec.read_waivers(data)
         after = recorded(before, new)
         written.extend(item for item in after.values() if item == replace(new, name=item.name))
-        return codec.write_waivers(after)
+        for name in before.keys() - after.keys():
+            data = remove(data or b"", Waiver, name)
+        return put(data, written[-1])
 
     site.project.update(codec.WAIVERS, change)
     return written[-1]

@@ -1,12 +1,13 @@
 """Lockfiles: bytes to pins, and pins to the one text that says them.
 
-``read_*`` and ``write_*`` are inverse: what is written reads back as the same value, and a file
-that we wrote is written the same again. The entries of one kind are one module: ``codec_images``,
-``codec_git``, ``codec_content``, ``codec_waivers``.
+Reading and writing are inverse: what is written reads back as the same value, and a file that we
+wrote is written the same again. Files that are there are edited, not written anew:
+:mod:`builder.lock.edit`. The entries of one kind are one module: ``codec_images``, ``codec_git``,
+``codec_content``, ``codec_waivers``.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from builder.errors import ProjectError
 from builder.lock import codec_content, codec_git, codec_images, codec_waivers
@@ -23,6 +24,7 @@ from builder.lock.model import (
 )
 from builder.node import Cursor, did_you_mean, each, name, nearest, version_1
 from builder.strict_yaml import Writable, write
+from builder.value import value
 
 IMAGES = "lockfiles/vllm.yaml"
 PULLS = "lockfiles/pulls.yaml"
@@ -155,46 +157,40 @@ def read_results(data: bytes, *, file: str) -> tuple[str, tuple[Result, ...]]:
     return variant, found
 
 
-def write_images(pins: Mapping[str, ImagePin], *, file: str = IMAGES) -> bytes:
-    """The text of ``lockfiles/vllm.yaml``. All writers refuse what would not read back."""
-    data = _write(pins, file, "vllm", codec_images.image_record)
-    return _same(data, pins, read_images(data, file=file), file)
+@value(kw_only=False)
+class Kind:
+    """A lockfile of pins: its name, the key that they stand under, its entries both ways."""
+
+    file: str
+    key: str
+    entry: Callable[[str, Cursor], Any]
+    record: Callable[[Any], Mapping[str, Writable]]
+
+    def read(self, data: bytes) -> Mapping[str, Any]:
+        """The pins in ``data``, by name.
+
+        Raises:
+            ProjectError: It is not what the lockfile must be.
+        """
+        return _read(data, self.file, self.key, self.entry)
 
 
-def write_pulls(pins: Mapping[str, PullPin], *, file: str = PULLS) -> bytes:
-    """The text of ``lockfiles/pulls.yaml``."""
-    data = _write(pins, file, "pulls", codec_git.pull_record)
-    return _same(data, pins, read_pulls(data, file=file), file)
+def kind_of(pin: type) -> Kind:
+    """The kind of lockfile that holds pins (or waivers) of this type."""
+    return _KINDS[pin]
 
 
-def write_sources(pins: Mapping[str, SourcePin], *, file: str = SOURCES) -> bytes:
-    """The text of ``lockfiles/sources.yaml``."""
-    data = _write(pins, file, "sources", codec_git.source_record)
-    return _same(data, pins, read_sources(data, file=file), file)
+def write_pins(pin: type, pins: Mapping[str, Any]) -> bytes:
+    """The text of a whole new lockfile for pins of this type, sorted by name. One that is there
+    is edited: :mod:`builder.lock.edit`.
 
-
-def write_wheels(pins: Mapping[str, WheelPin], *, file: str = WHEELS) -> bytes:
-    """The text of ``lockfiles/wheels.yaml``."""
-    data = _write(pins, file, "wheels", codec_content.wheel_record)
-    return _same(data, pins, read_wheels(data, file=file), file)
-
-
-def write_genesis(pins: Mapping[str, GenesisPin], *, file: str = GENESIS) -> bytes:
-    """The text of ``lockfiles/genesis.yaml``."""
-    data = _write(pins, file, "genesis", codec_git.genesis_record)
-    return _same(data, pins, read_genesis(data, file=file), file)
-
-
-def write_models(pins: Mapping[str, ModelPin], *, file: str = MODELS) -> bytes:
-    """The text of ``lockfiles/models.yaml``."""
-    data = _write(pins, file, "models", codec_content.model_record)
-    return _same(data, pins, read_models(data, file=file), file)
-
-
-def write_waivers(waivers: Mapping[str, Waiver], *, file: str = WAIVERS) -> bytes:
-    """The text of ``lockfiles/waivers.yaml``."""
-    data = _write(waivers, file, "waivers", codec_waivers.waiver_record)
-    return _same(data, waivers, read_waivers(data, file=file), file)
+    Raises:
+        ValueError: It would read back as other pins.
+    """
+    kind = _KINDS[pin]
+    entries = {name: kind.record(pin) for name, pin in sorted(pins.items())}
+    data = write({"version": 1, kind.key: entries}, at=kind.file)
+    return _same(data, pins, kind.read(data), kind.file)
 
 
 def write_results(variant: str, results: tuple[Result, ...]) -> bytes:
@@ -213,15 +209,19 @@ def _read(data: bytes, file: str, kind: str, reader: Callable[[str, Cursor], P])
     return {pin.name: pin for pin in pins}
 
 
-def _write(
-    pins: Mapping[str, P], file: str, kind: str, record: Callable[[P], Mapping[str, Writable]]
-) -> bytes:
-    entries = {key: record(pin) for key, pin in sorted(pins.items())}
-    return write({"version": 1, kind: entries}, at=file)
-
-
 def _same(data: bytes, given: object, found: object, file: str) -> bytes:
     """``data``, which must say what was given: a lock that reads as another is never written."""
     if found != given:
         raise ValueError(f"{file}: {given!r} reads back as {found!r}")
     return data
+
+
+_KINDS: Mapping[type, Kind] = {
+    ImagePin: Kind(IMAGES, "vllm", codec_images.image_pin, codec_images.image_record),
+    PullPin: Kind(PULLS, "pulls", codec_git.pull_pin, codec_git.pull_record),
+    SourcePin: Kind(SOURCES, "sources", codec_git.source_pin, codec_git.source_record),
+    WheelPin: Kind(WHEELS, "wheels", codec_content.wheel_pin, codec_content.wheel_record),
+    GenesisPin: Kind(GENESIS, "genesis", codec_git.genesis_pin, codec_git.genesis_record),
+    ModelPin: Kind(MODELS, "models", codec_content.model_pin, codec_content.model_record),
+    Waiver: Kind(WAIVERS, "waivers", codec_waivers.waiver, codec_waivers.waiver_record),
+}

@@ -58,7 +58,6 @@ def image_pin(name: str, node: Cursor) -> ImagePin:
         index=node.optional("index", digest),
         platforms=node.default("platforms", mapping_of(platform, _platform), ()),
         vllm=node.optional("vllm", _vllm),
-        files=node.optional("files", digest),
         escrow=node.default("escrow", sequence_of(escrow), ()),
         failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
@@ -84,7 +83,6 @@ def image_record(pin: ImagePin) -> Mapping[str, Writable]:
         index=optional_text(pin.index),
         platforms=by_key((str(key), _platform_record(item)) for key, item in pin.platforms),
         vllm=None if pin.vllm is None else _vllm_record(pin.vllm),
-        files=optional_text(pin.files),
         escrow=[escrow_record(item) for item in pin.escrow],
         failing=pin.failing,
         locked=pin.locked,
@@ -142,6 +140,7 @@ def _layer(node: Cursor) -> LayerPin:
         digest=node.take("digest", digest),
         size=node.take("size", integer),
         diff_id=node.optional("diff_id", digest),
+        files=node.optional("files", digest),
     )
     node.done()
     return pin
@@ -152,7 +151,12 @@ def _platform_record(pin: PlatformPin) -> Mapping[str, Writable]:
         manifest=str(pin.manifest),
         config=optional_text(pin.config),
         layers=[
-            present(digest=str(layer.digest), size=layer.size, diff_id=optional_text(layer.diff_id))
+            present(
+                digest=str(layer.digest),
+                size=layer.size,
+                diff_id=optional_text(layer.diff_id),
+                files=optional_text(layer.files),
+            )
             for layer in pin.layers
         ],
     )

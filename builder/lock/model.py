@@ -27,11 +27,13 @@ class Escrow:
 
 @value
 class LayerPin:
-    """One layer of a pinned image: the blob as served, and what it inflates to."""
+    """One layer of a pinned image: the blob as served, and what it inflates to. ``files`` is the
+    digest of its file index (:mod:`builder.files`), which whoever reads the layer is held to."""
 
     digest: Digest
     size: int
     diff_id: Digest | None = None
+    files: Digest | None = None
 
 
 @value
@@ -67,7 +69,6 @@ class ImagePin:
     index: Digest | None = None
     platforms: tuple[tuple[Platform, PlatformPin], ...] = ()
     vllm: VllmBuild | None = None
-    files: Digest | None = None
     escrow: tuple[Escrow, ...] = ()
     failing: tuple[str, ...] = ()
     """Variants that were known not to bake when it was pinned; so for every kind of pin."""

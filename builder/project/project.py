@@ -1,13 +1,13 @@
 """The project as values. Each file is read once, when something asks for what it holds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.lock import codec
-from builder.lock.model import Lock, Result
+from builder.lock.model import Lock, Pin, Result
 from builder.node import did_you_mean, is_name, nearest
 from builder.project.pins import Pins
 from builder.project_files import Files
@@ -174,18 +174,41 @@ class Project(Pins):
         """
         return self._files.replace(file, change, limit=SIZE_LIMIT)
 
+    def put_pins(self, pins: Iterable[Pin], *, seen: Mapping[str, bytes | None]) -> tuple[str, ...]:
+        """Put ``pins`` into their lockfiles, and leave everything else in them as it is
+        (:mod:`builder.lock.edit`); returns the files that changed. All are checked before one is
+        written.
+
+        Args:
+            seen: The lockfiles as they were when the pins were made: those of all pins, at least.
+
+        Raises:
+            ProjectError: One of ``seen`` is not what it was.
+            EnvironmentFault: A file cannot be written.
+        """
+        from builder.lock.edit import file_of, put  # noqa: PLC0415 - builds change no lock
+
+        def change(old: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
+            for file, data in old.items():
+                if data != seen[file]:
+                    raise ProjectError(
+                        f"{file}: changed since it was read, and nothing was written",
+                        hint="look at what changed there, then run it again",
+                    )
+            new: dict[str, bytes] = {}
+            for pin in pins:
+                file = file_of(pin)
+                new[file] = put(new.get(file, old[file]), pin)
+            return new
+
+        return self._files.replace_all(seen, change, limit=SIZE_LIMIT)
+
     def accept(self, result: Result) -> str:
         """Record ``result`` as what its variant bakes to on its platform; returns the file."""
+        from builder.lock.edit import put_result  # noqa: PLC0415 - builds change no lock
+
         file = codec.results_file(result.variant)
-
-        def change(data: bytes | None) -> bytes:
-            others = () if data is None else codec.read_results(data, file=file)[1]
-            kept = (item for item in others if item.platform != result.platform)
-            return codec.write_results(
-                result.variant, tuple(sorted((*kept, result), key=lambda item: item.platform))
-            )
-
-        self.update(file, change)
+        self.update(file, lambda data: put_result(data, result))
         return file
 
     @property

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,10 +25,16 @@ def clean_environment(home: Path) -> dict[str, str]:
     }
 
 
-def git(repository: Path, *arguments: str, data: bytes | None = None) -> str:
+def git(
+    repository: Path, *arguments: str, data: bytes | None = None, config: tuple[str, ...] = ()
+) -> str:
     """Run git on a repository of the test; the output, stripped."""
     done = subprocess.run(
-        ("git", f"--git-dir={repository}", *arguments),
+        (
+            *("git", f"--git-dir={repository}"),
+            *(x for item in config for x in ("-c", item)),
+            *arguments,
+        ),
         input=data,
         stdout=subprocess.PIPE,
         stderr=sys.stderr,
@@ -54,14 +60,24 @@ class Upstream:
         )
         return cls(path)
 
-    def commit(self, ref: str, files: Files, *, parent: str | None = None) -> str:
-        """Add a commit with exactly these files, point ``ref`` at it, and return its id."""
+    def commit(
+        self,
+        ref: str,
+        files: Files,
+        *,
+        parent: str | None = None,
+        merged: tuple[str, ...] = (),
+        message: bytes | None = None,
+    ) -> str:
+        """Add a commit with exactly these files, point ``ref`` at it, and return its id.
+        ``merged`` are its other parents."""
         self.commits += 1
         stamp = f"A <a@example.org> {1700000000 + self.commits} +0000"
-        message = b"commit %d" % self.commits
+        message = b"commit %d" % self.commits if message is None else message
         stream = b"commit %s\ncommitter %s\n" % (ref.encode(), stamp.encode())
         stream += b"data %d\n%s\n" % (len(message), message)
         stream += b"from %s\n" % parent.encode() if parent else b""
+        stream += b"".join(b"merge %s\n" % other.encode() for other in merged)
         stream += b"deleteall\n"
         for name, content in files.items():
             mode, data = content if isinstance(content, tuple) else ("100644", content)
@@ -72,6 +88,27 @@ class Upstream:
                 stream += b"data %d\n%s\n" % (len(data), data)
         git(self.path, "fast-import", "--quiet", "--force", data=stream)
         return git(self.path, "rev-parse", ref)
+
+    def graph(self, graph: Sequence[tuple[int, ...]], times: Sequence[int]) -> list[str]:
+        """Add commits without files in one go: each by its parents, which come before it."""
+        stream = b""
+        for number, (parents, time) in enumerate(zip(graph, times, strict=True)):
+            # A ref each: without "from" a commit on a ref goes on from what is there.
+            stream += b"commit refs/made/%d\nmark :%d\n" % (number, number + 1)
+            stream += b"committer A <a@example.org> %d +0000\n" % time
+            stream += b"data <<.\ncommit %d\n.\n" % number
+            for index, parent in enumerate(parents):
+                stream += b"%s :%d\n" % (b"merge" if index else b"from", parent + 1)
+        git(self.path, "fast-import", "--quiet", "--force", data=stream)
+        listed = git(self.path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/made/")
+        ids = {int(name[10:]): made for name, made in map(str.split, listed.splitlines())}
+        self.set_refs({f"refs/made/{number}": None for number in ids})
+        return [ids[number] for number in range(len(ids))]
+
+    def set_refs(self, refs: Mapping[str, str | None]) -> None:
+        """Point refs at objects; ``None`` removes."""
+        lines = (f"update {name} {to}" if to else f"delete {name}" for name, to in refs.items())
+        git(self.path, "update-ref", "--stdin", data="".join(f"{x}\n" for x in lines).encode())
 
     def tag(self, name: str, target: str) -> str:
         """Add an annotated tag and return the id of the tag object."""
@@ -92,6 +129,8 @@ class Remote:
     old: bool = False
     cut: bool = False
     """Whether packs break off in the middle."""
+    moved: tuple[str, str] | None = None
+    """Requests that begin with the first are redirected to the second."""
     requests: list[str] = field(default_factory=list)
 
 
@@ -120,6 +159,13 @@ def serving(root: Path) -> Iterator[Remote]:
             remote.requests.append(f"{self.command} {self.path}")
             if remote.status is not None:
                 self.send_error(remote.status)
+                return
+            if remote.moved and self.path.startswith(remote.moved[0]):
+                self.send_response(301)
+                place = remote.moved[1] + self.path.removeprefix(remote.moved[0])
+                self.send_header("Location", place)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
                 return
             path, _, query = self.path.partition("?")
             environment = clean_environment(root) | {

@@ -49,7 +49,7 @@ def workshop(size: int) -> Iterator[Workshop]:
             place = scratch / name
             place.mkdir()
             bases[name] = make_base(place, sizes=layers, files=base_files())
-            _push(bases[name], Reference.parse(f"{registry.host}/bench/base:{name}"))
+            push(bases[name], Reference.parse(f"{registry.host}/bench/base:{name}"))
         project = BenchProject(root=scratch / "project")
         digests = {name: base.manifest.digest for name, base in bases.items()}
         project.write(registry.host, digests)
@@ -63,7 +63,8 @@ def workshop(size: int) -> Iterator[Workshop]:
         )
 
 
-def _push(base: BaseImage, target: Reference) -> None:
+def push(base: BaseImage, target: Reference) -> None:
+    """Publish a base; the files of its layers go."""
     client = RegistryClient(RegistryConfiguration())
     for path, descriptor in base.layers:
         with path.open("rb") as file:

@@ -108,7 +108,7 @@ def test_a_second_one_renews_the_first_and_leaves_the_others(
         author="Bob",
         until="2020-02-29",
     )
-    (night / FILE).write_bytes(codec.write_waivers({"other": other}))
+    (night / FILE).write_bytes(codec.write_pins(Waiver, {"other": other}))
     waive(builder)
     assert waivers(night) == {"other": other} | expected(world)
     before = (night / FILE).read_bytes()

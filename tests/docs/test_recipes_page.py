@@ -15,6 +15,7 @@ import pytest
 
 from builder.errors import ProjectError
 from builder.lock import codec
+from builder.lock.model import GenesisPin, ImagePin, ModelPin, PullPin, SourcePin, Waiver, WheelPin
 from builder.project import Project
 from builder.schema_check import check, kind_of
 from builder.settings import GenesisPolicy
@@ -141,13 +142,13 @@ def test_every_example_fits_its_schema(file: str) -> None:
 def test_the_lockfiles_of_the_page_are_in_the_form_that_we_write(project: Project) -> None:
     lock = project.lock
     written = {
-        codec.IMAGES: codec.write_images(lock.images),
-        codec.PULLS: codec.write_pulls(lock.pulls),
-        codec.SOURCES: codec.write_sources(lock.sources),
-        codec.WHEELS: codec.write_wheels(lock.wheels),
-        codec.GENESIS: codec.write_genesis(lock.genesis),
-        codec.MODELS: codec.write_models(lock.models),
-        codec.WAIVERS: codec.write_waivers(lock.waivers),
+        codec.IMAGES: codec.write_pins(ImagePin, lock.images),
+        codec.PULLS: codec.write_pins(PullPin, lock.pulls),
+        codec.SOURCES: codec.write_pins(SourcePin, lock.sources),
+        codec.WHEELS: codec.write_pins(WheelPin, lock.wheels),
+        codec.GENESIS: codec.write_pins(GenesisPin, lock.genesis),
+        codec.MODELS: codec.write_pins(ModelPin, lock.models),
+        codec.WAIVERS: codec.write_pins(Waiver, lock.waivers),
         "lockfiles/images/overlay.yaml": codec.write_results("overlay", lock.results["overlay"]),
     }
     for file, data in written.items():

@@ -54,6 +54,9 @@ class Repository:
     def files(self, repository: str, commit: str, paths: tuple[str, ...]) -> NoReturn:
         raise AssertionError(paths)
 
+    def listing(self, repository: str, commit: str) -> NoReturn:
+        raise AssertionError(commit)
+
     def diff(self, repository: str, base: str, head: str) -> NoReturn:
         raise AssertionError((base, head))
 

@@ -140,7 +140,8 @@ BAD_LOCKS: tuple[Bad, ...] = (
         kind="vllm",
         old=f"    index: {A}\n    platforms:\n      linux/amd64:\n        manifest: {B}\n"
         f"        config: {C}\n        layers:\n          - digest: {A}\n            size: 12\n"
-        f"            diff_id: {B}\n          - digest: {C}\n            size: 0\n"
+        f"            diff_id: {B}\n            files: {C}\n          - digest: {C}\n"
+        "            size: 0\n"
         f"      linux/arm64/v8:\n        manifest: {C}\n",
         new="",
         message="lockfiles/vllm.yaml:3: vllm.known-good: neither 'index' nor 'platforms', so that"
@@ -152,7 +153,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         kind="vllm",
         old="linux/arm64/v8:",
         new="linux:",
-        message="lockfiles/vllm.yaml:18: vllm.known-good.platforms.linux: expected"
+        message="lockfiles/vllm.yaml:19: vllm.known-good.platforms.linux: expected"
         " os/architecture, got 'linux'",
         hint="for example linux/amd64",
     ),
@@ -193,7 +194,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         kind="vllm",
         old='version: "0.20.2rc1.dev9+g01d4d1ad3"',
         new="version: ~",
-        message="lockfiles/vllm.yaml:21: vllm.known-good.vllm.version: expected a text, got"
+        message="lockfiles/vllm.yaml:22: vllm.known-good.vllm.version: expected a text, got"
         " nothing",
         hint="leave the key out, or give a value",
     ),
@@ -202,7 +203,7 @@ BAD_LOCKS: tuple[Bad, ...] = (
         kind="vllm",
         old='version: "0.20.2rc1.dev9+g01d4d1ad3"',
         new='version: ""',
-        message="lockfiles/vllm.yaml:21: vllm.known-good.vllm.version: expected a text, got an"
+        message="lockfiles/vllm.yaml:22: vllm.known-good.vllm.version: expected a text, got an"
         " empty one",
     ),
     Bad(
@@ -210,14 +211,14 @@ BAD_LOCKS: tuple[Bad, ...] = (
         kind="vllm",
         old='version: "0.20.2rc1.dev9+g01d4d1ad3"',
         new="version: [a]",
-        message="lockfiles/vllm.yaml:21: vllm.known-good.vllm.version: expected a text, got a list",
+        message="lockfiles/vllm.yaml:22: vllm.known-good.vllm.version: expected a text, got a list",
     ),
     Bad(
         id="a package directory that is absolute",
         kind="vllm",
         old="package: usr/",
         new="package: /usr/",
-        message="lockfiles/vllm.yaml:23: vllm.known-good.vllm.package: expected a relative path,"
+        message="lockfiles/vllm.yaml:24: vllm.known-good.vllm.package: expected a relative path,"
         " got '/usr/local/lib/python3.12/dist-packages/vllm'",
     ),
     Bad(

@@ -31,6 +31,7 @@ vllm:
           - digest: {A}
             size: 12
             diff_id: {B}
+            files: {C}
           - digest: {C}
             size: 0
       linux/arm64/v8:
@@ -39,7 +40,6 @@ vllm:
       version: "0.20.2rc1.dev9+g01d4d1ad3"
       commit: "{COMMIT}"
       package: usr/local/lib/python3.12/dist-packages/vllm
-    files: {C}
     escrow:
       - registry: ghcr.io/acme/escrow:keep
         digest: {A}

@@ -7,13 +7,18 @@ from builder.errors import ProjectError
 from builder.lock import codec
 from builder.lock.model import (
     Escrow,
+    GenesisPin,
     ImagePin,
     LayerPin,
     Lock,
+    ModelPin,
     PlatformPin,
+    PullPin,
     SourceFile,
     SourcePin,
     VllmBuild,
+    Waiver,
+    WheelPin,
 )
 from builder.oci import Platform
 from builder.reference import Reference
@@ -40,7 +45,7 @@ def test_a_base_image_is_read_with_everything_that_is_known_of_it() -> None:
                         manifest=B,
                         config=C,
                         layers=(
-                            LayerPin(digest=A, size=12, diff_id=B),
+                            LayerPin(digest=A, size=12, diff_id=B, files=C),
                             LayerPin(digest=C, size=0),
                         ),
                     ),
@@ -52,7 +57,6 @@ def test_a_base_image_is_read_with_everything_that_is_known_of_it() -> None:
                 commit=ObjectId(COMMIT),
                 package="usr/local/lib/python3.12/dist-packages/vllm",
             ),
-            files=C,
             escrow=(
                 Escrow(
                     registry=Reference(registry="ghcr.io", repository="acme/escrow", tag="keep"),
@@ -72,7 +76,7 @@ def test_a_pin_that_is_hardly_known_leaves_the_rest_out() -> None:
     assert pin == ImagePin(
         name="x", follows=Reference(registry="docker.io", repository="vllm/vllm-openai"), index=A
     )
-    assert codec.write_images({"x": pin}).decode() == (
+    assert codec.write_pins(ImagePin, {"x": pin}).decode() == (
         "version: 1\nvllm:\n  x:\n    follows:\n      image: docker.io/vllm/vllm-openai\n"
         f"    index: {A}\n"
     )
@@ -102,13 +106,13 @@ def test_a_wrong_lockfile_is_refused_with_its_place(bad: Bad) -> None:
 def test_every_lockfile_is_written_as_it_was_read() -> None:
     lock = codec.read_lock(LOCKFILES)
     written = {
-        codec.IMAGES: codec.write_images(lock.images),
-        codec.PULLS: codec.write_pulls(lock.pulls),
-        codec.SOURCES: codec.write_sources(lock.sources),
-        codec.WHEELS: codec.write_wheels(lock.wheels),
-        codec.GENESIS: codec.write_genesis(lock.genesis),
-        codec.MODELS: codec.write_models(lock.models),
-        codec.WAIVERS: codec.write_waivers(lock.waivers),
+        codec.IMAGES: codec.write_pins(ImagePin, lock.images),
+        codec.PULLS: codec.write_pins(PullPin, lock.pulls),
+        codec.SOURCES: codec.write_pins(SourcePin, lock.sources),
+        codec.WHEELS: codec.write_pins(WheelPin, lock.wheels),
+        codec.GENESIS: codec.write_pins(GenesisPin, lock.genesis),
+        codec.MODELS: codec.write_pins(ModelPin, lock.models),
+        codec.WAIVERS: codec.write_pins(Waiver, lock.waivers),
         "lockfiles/images/demo.yaml": codec.write_results("demo", lock.results["demo"]),
     }
     assert written == LOCKFILES
@@ -164,7 +168,7 @@ def test_a_published_diff_must_be_a_pinned_file(
 def test_a_pin_that_would_not_read_back_is_not_written() -> None:
     pin = ImagePin(name="x", follows=Reference.parse("vllm/vllm-openai:nightly"))
     with pytest.raises(ProjectError) as caught:
-        codec.write_images({"x": pin})
+        codec.write_pins(ImagePin, {"x": pin})
     assert caught.value.message == (
         "lockfiles/vllm.yaml:3: vllm.x: neither 'index' nor 'platforms', so that nothing is pinned"
     )
@@ -173,7 +177,7 @@ def test_a_pin_that_would_not_read_back_is_not_written() -> None:
 def test_a_pin_under_another_name_than_its_own_is_not_written() -> None:
     pin = ImagePin(name="x", follows=Reference.parse("vllm/vllm-openai"), index=A)
     with pytest.raises(ValueError, match="reads back as"):
-        codec.write_images({"y": pin})
+        codec.write_pins(ImagePin, {"y": pin})
 
 
 def test_two_files_of_one_path_are_not_written_as_one() -> None:
@@ -186,7 +190,7 @@ def test_two_files_of_one_path_are_not_written_as_one() -> None:
         files=(file, SourceFile(path="a", digest=B, size=1)),
     )
     with pytest.raises(ValueError, match="'a' stands twice"):
-        codec.write_sources({"x": pin})
+        codec.write_pins(SourcePin, {"x": pin})
 
 
 def test_a_path_that_is_not_utf_8_is_not_written() -> None:
@@ -198,5 +202,5 @@ def test_a_path_that_is_not_utf_8_is_not_written() -> None:
         files=(SourceFile(path="caf\udce9", digest=A, size=1),),
     )
     with pytest.raises(ProjectError) as caught:
-        codec.write_sources({"x": pin})
+        codec.write_pins(SourcePin, {"x": pin})
     assert "lockfiles/sources.yaml: a text that is not UTF-8 cannot be written" in str(caught.value)

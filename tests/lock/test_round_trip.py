@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -109,14 +110,21 @@ image_pins = st.builds(
                 PlatformPin,
                 manifest=digests,
                 config=maybe(digests),
-                layers=few(st.builds(LayerPin, digest=digests, size=sizes, diff_id=maybe(digests))),
+                layers=few(
+                    st.builds(
+                        LayerPin,
+                        digest=digests,
+                        size=sizes,
+                        diff_id=maybe(digests),
+                        files=maybe(digests),
+                    )
+                ),
             ),
         ),
         max_size=2,
         unique_by=lambda pair: pair[0],
     ).map(tuple),
     vllm=maybe(st.builds(VllmBuild, version=lines, commit=maybe(commits), package=maybe(paths))),
-    files=maybe(digests),
     escrow=escrows,
     locked=locked,
 )
@@ -196,13 +204,13 @@ waivers = st.builds(
     until=st.dates().map(str),
 )
 KINDS: Mapping[str, tuple[st.SearchStrategy[Any], Callable[..., bytes], Callable[..., Any]]] = {
-    "vllm": (image_pins, codec.write_images, codec.read_images),
-    "pulls": (pull_pins, codec.write_pulls, codec.read_pulls),
-    "sources": (source_pins, codec.write_sources, codec.read_sources),
-    "wheels": (wheel_pins, codec.write_wheels, codec.read_wheels),
-    "genesis": (genesis_pins, codec.write_genesis, codec.read_genesis),
-    "models": (model_pins, codec.write_models, codec.read_models),
-    "waivers": (waivers, codec.write_waivers, codec.read_waivers),
+    "vllm": (image_pins, partial(codec.write_pins, ImagePin), codec.read_images),
+    "pulls": (pull_pins, partial(codec.write_pins, PullPin), codec.read_pulls),
+    "sources": (source_pins, partial(codec.write_pins, SourcePin), codec.read_sources),
+    "wheels": (wheel_pins, partial(codec.write_pins, WheelPin), codec.read_wheels),
+    "genesis": (genesis_pins, partial(codec.write_pins, GenesisPin), codec.read_genesis),
+    "models": (model_pins, partial(codec.write_pins, ModelPin), codec.read_models),
+    "waivers": (waivers, partial(codec.write_pins, Waiver), codec.read_waivers),
 }
 
 

@@ -5,6 +5,7 @@ and every call is kept, so that a test can say what was asked and what was not. 
 storage and the token service of others just as well.
 """
 
+import json
 import re
 import ssl
 import threading
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from builder.digest import Digest
 from builder.oci import Descriptor
@@ -64,6 +65,8 @@ class StandIn:
         self.host = ""
         self.calls: list[Call] = []
         self.connections = 0
+        self.page_size = 100
+        """The most tags that it lists at a time, whatever is asked for."""
         self.blobs: dict[tuple[str, Digest], bytes] = {}
         self.manifests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self.uploads: dict[str, bytearray] = {}
@@ -107,6 +110,8 @@ class StandIn:
             return self._good(call)
 
     def _good(self, call: Call) -> Reply:
+        if listed := re.fullmatch(r"/v2/(?P<name>.+)/tags/list", call.path):
+            return self._tags(call, listed["name"])
         found = re.fullmatch(r"/v2/(?P<name>.+?)/(?P<kind>manifests|blobs)/(?P<rest>.*)", call.path)
         if not found:
             return Reply(status=404)
@@ -119,6 +124,21 @@ class StandIn:
         if data is None:
             return _error(404, "BLOB_UNKNOWN", "blob unknown to registry")
         return ranged(call, data, headers={"Docker-Content-Digest": rest})
+
+    def _tags(self, call: Call, name: str) -> Reply:
+        """A page of tags, of ``page_size`` at most."""
+        mine = sorted(tag for repository, tag in self.manifests if repository == name)
+        if not mine:
+            return _error(404, "NAME_UNKNOWN", "repository name not known to registry")
+        last = call.query.get("last", [""])[0]
+        rest = [tag for tag in mine if tag > last and ":" not in tag]
+        count = min(int(call.query.get("n", ["100"])[0]), self.page_size)
+        headers = {"Content-Type": "application/json"}
+        if rest[count:]:
+            query = urlencode({"last": rest[count - 1], "n": count})
+            headers["Link"] = f'<{call.path}?{query}>; rel="next"'
+        body = json.dumps({"name": name, "tags": rest[:count]}).encode()
+        return Reply(headers=headers, body=body)
 
     def _manifest(self, call: Call, name: str, reference: str) -> Reply:
         if call.method == "PUT":

@@ -6,6 +6,7 @@ What a call runs through, top down::
     download        blobs: streamed, hashed, resumed
     upload          blobs: asked for, mounted, sent
     session         one upload under way: one PUT, or chunks that resume
+    tags            all tags of a repository, page by page
     manifests       what headers say about a manifest, checked
     transport       one request: retries, redirects, waiting
     auth            the answer to a 401: tokens, Basic

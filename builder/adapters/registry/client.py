@@ -16,6 +16,7 @@ from builder.adapters.registry.manifests import (
     descriptor_of,
 )
 from builder.adapters.registry.request import Request
+from builder.adapters.registry.tags import all_tags
 from builder.adapters.registry.transport import Transport
 from builder.adapters.registry.upload import CHUNK_SIZE, Upload
 from builder.digest import Digest
@@ -80,7 +81,8 @@ class RegistryClient:
 
     def tags(self, reference: Reference) -> tuple[str, ...]:
         """See the port."""
-        raise NotImplementedError
+        endpoint = self._configuration.origin(reference.registry)
+        return all_tags(self._transport, endpoint, reference)
 
     def manifest(self, reference: Reference) -> Manifest | Index:
         """See the port."""

@@ -248,18 +248,9 @@ class Transport:
         return failure
 
     def _asked_wait(self, response: requests.Response) -> float | None:
-        """``Retry-After`` in seconds (RFC 9110, 10.2.3). A date is read against the server's own
-        clock where it gives its time."""
         if response.status_code not in (429, 503):
             return 0.0 if response.status_code < 500 else None
-        text = response.headers.get("Retry-After", "").strip()
-        if text.isascii() and text.isdigit():
-            return float(text[:12])
-        until = _date(text)
-        if until is None:
-            return None
-        now = _date(response.headers.get("Date", ""))
-        return max(0.0, until - (self._now() if now is None else now))
+        return asked_wait(response, self._now)
 
     def _fetch_token(self, request: Request) -> tuple[str, int, bytes]:
         response, body = self.fetch(request, limit=1 << 20)
@@ -269,6 +260,19 @@ class Transport:
 def backoff(attempt: int) -> float:
     """Seconds to wait after the failure of attempt number ``attempt``."""
     return float(_BACKOFF * 2 ** (attempt - 1))
+
+
+def asked_wait(response: requests.Response, now: Callable[[], float]) -> float | None:
+    """``Retry-After`` in seconds (RFC 9110, 10.2.3). A date is read against the server's own clock
+    where it gives its time."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    until = _date(text)
+    if until is None:
+        return None
+    its = _date(response.headers.get("Date", ""))
+    return max(0.0, until - (now() if its is None else its))
 
 
 def _date(text: str) -> float | None:
