@@ -2,7 +2,7 @@
 that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
@@ -18,10 +18,11 @@ from builder.errors import ProjectError
 from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
+from builder.outcome import LayerOutput
 from builder.plan import Plan, pinned, plan
 from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
 from builder.project import Project
-from builder.realise import realise
+from builder.realise import Realised, realise
 from builder.results import compare, hold_to
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
@@ -95,6 +96,7 @@ def build(
     check: bool = False,
     locked: bool = False,
     held: bool = True,
+    named: bool = True,
 ) -> Build:
     """Take variant ``name`` to an image in the store, referenced under its name.
 
@@ -103,6 +105,7 @@ def build(
         check: Run every step again and compare.
         locked: Refuse another result than the accepted one.
         held: Refuse another outcome of a patch set than the accepted one.
+        named: Point the variant's name in the store at the image.
 
     Raises:
         BuilderError: Of the kind of what is wrong; nothing is referenced that was not before.
@@ -120,22 +123,23 @@ def build(
         progress=world.progress,
         check=check,
     )
-    image = assemble(
-        base,
-        [
-            (f"builder {item.step.kind} {item.step.name}", item.output.layer)
-            for item in steps
-            if item.output.layer is not None
-        ],
-        settings=variant.image,
-        platform=platform,
-    )
+    image = assemble(base, _layers(steps), settings=variant.image, platform=platform)
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
     keep(made, store=world.store)
     _tell_lost(made, world.store)
     _hold(made, project, locked=locked, held=held)
-    name_it(made, store=world.store)
+    if named:
+        name_it(made, store=world.store)
     return made
+
+
+def _layers(steps: Iterable[Realised]) -> list[tuple[str, LayerOutput]]:
+    """Each layer with what the image's history says of it."""
+    return [
+        (f"builder {item.step.kind} {item.step.name}", item.output.layer)
+        for item in steps
+        if item.output.layer is not None
+    ]
 
 
 def _tell_lost(made: Build, store: Store) -> None:

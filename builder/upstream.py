@@ -143,3 +143,84 @@ class Hub(Protocol):
         Raises:
             IntegrityError: It is over ``limit`` bytes.
         """
+
+
+@value
+class Start:
+    """The branch that proposals are for: its short name, and the commit at the remote."""
+
+    branch: str
+    commit: str
+
+
+@value
+class Tip:
+    """The commit that a branch of the remote ends with."""
+
+    commit: str
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+
+
+class Branches(Protocol):
+    """Branches of the repository that a project stands in, at the remote that it is pushed to.
+
+    The working tree, the index and the branches of the local repository stay as they are. Paths are
+    relative to the project. Every method may raise AuthError, NetworkError, EnvironmentFault.
+    """
+
+    def start(self, branch: str | None) -> Start:
+        """The base for proposals; ``None`` for the branch that HEAD is on.
+
+        Raises:
+            UsageError: HEAD is on none.
+            ProjectError: The remote has no such branch; its commit is not at hand; the project's
+                recipes and locks are not what that commit has.
+        """
+
+    def tip(self, branch: str) -> Tip | None:
+        """What a branch ends with at the remote; ``None`` where there is none."""
+
+    def read(self, commit: str, file: str) -> bytes | None:
+        """A file of a commit that :meth:`start` or :meth:`tip` gave, or ``None``."""
+
+    def tree(self, commit: str, files: Mapping[str, bytes]) -> str:
+        """The id of the commit's tree with these files in it.
+
+        Raises:
+            ProjectError: One of them is a link or a directory there.
+        """
+
+    def commit(self, tree: str, parent: str, message: str) -> str:
+        """Make a commit, which nothing names yet."""
+
+    def push(self, branch: str, commit: str, *, expected: str | None) -> None:
+        """Point a branch of the remote at a commit, if it still ends with ``expected`` (``None``:
+        if it is not there).
+
+        Raises:
+            ProjectError: It ends with something else by now.
+        """
+
+
+@value
+class Proposal:
+    """A pull request of ours. ``state`` says what became of it: ``opened``, ``updated``,
+    ``unchanged``; ``closed`` where a person has closed it without merging, which is left so."""
+
+    url: str
+    state: str
+
+
+class Proposals(Protocol):
+    """The pull requests of a repository that we may open."""
+
+    def open_or_update(self, *, head: str, base: str, title: str, body: str) -> Proposal:
+        """Have one open pull request from branch ``head``, with this title and body. One that a
+        person closed under this very title is not opened again.
+
+        Raises:
+            AuthError, RateLimitError, NetworkError, GoneError, OfflineError.
+            ProjectError: The host refuses it for what it says.
+        """

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +120,7 @@ class GitProcess:
         stdin: BinaryIO | bytes | None = None,
         protocols: str = "",
         keep: int | None = None,
+        extra: Mapping[str, str] | None = None,
     ) -> Answer:
         """Run one command to its end.
 
@@ -129,6 +130,7 @@ class GitProcess:
             stdin: A real file to read from, or bytes; nothing by default.
             protocols: What ``GIT_ALLOW_PROTOCOL`` permits; nothing by default.
             keep: A file descriptor that git shall hold open (a lock that outlives us).
+            extra: More of the environment: another index, an author, a header with credentials.
 
         Raises:
             EnvironmentFault: There is no git.
@@ -141,7 +143,7 @@ class GitProcess:
                 stdin=subprocess.DEVNULL if given is None and data is None else given,
                 input=data,
                 capture_output=True,
-                env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols},
+                env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols} | dict(extra or {}),
                 pass_fds=() if keep is None else (keep,),
                 check=False,
             )

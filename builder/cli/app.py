@@ -28,6 +28,8 @@ COMMANDS = {
     "lock": "Complete pins: fill in what a lock could say and does not.",
     "add": "Pin something new.",
     "bump": "Move a pin, after everything that depends on it was tried.",
+    "nightly": "Try every pin that follows something, and build what passes.",
+    "matrix": "List the variants as jobs for a CI.",
     "check": "Say everything that can be said without building.",
     "compose": "Pin the images of compose files by digest, or check that they are.",
     "waive": "Let a variant build on a base that its patch set does not list.",
