@@ -1,7 +1,8 @@
 """``make real``: bake, push and read back images of the real vLLM 0.22.0.
 
 Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
-pinned by lockfiles/. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
+pinned by lockfiles/. Last, what the index and an upstream of such bases have now is held against
+the lock. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
 the real vLLM 0.20.2, and the steps of the main recipe on it, where copies of the repositories are
 at hand. Ends with status 1 if a claim does not hold.
 """
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 from builder.cli import show
 from tests.claims import Claims
 from tests.plugins.requires import missing
-from tests.real import bakery, genesis, genesis_facts, main_recipe, reading
+from tests.real import bakery, following, genesis, genesis_facts, main_recipe, reading
 from tests.real.workshop import workshop
 
 
@@ -40,6 +41,8 @@ def main() -> int:
         reading.by_umoci(wanted, shop, warm, claims)
         reading.by_podman(wanted, shop, claims)
         rows += bakery.cold(rows, shop, claims)
+        following.wheels(claims)
+        following.images(claims)
         print(show.table(bakery.HEADERS, [row.cells() for row in rows]), flush=True)
     return claims.finish()
 
