@@ -264,6 +264,7 @@ def _pull(pin: PullPin, target: str | None, *, world: World) -> Resolved[PullPin
         git=world.git,
         history=world.history,
         forge=world.forge,
+        store=world.store,
         now=world.now,
         before=pin,
     )
