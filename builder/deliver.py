@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builder.build_record import Build
-from builder.export import export
 from builder.pipeline import World
 from builder.publish import Published, publish
 from builder.reference import Reference
@@ -36,6 +35,8 @@ def load_into_engine(made: Build, name: str, *, world: World) -> "Loaded":
 
 def write_layout(made: Build, directory: Path, *, world: World) -> None:
     """Write a build, base layers and all, as an OCI layout of its own."""
+    from builder.export import export  # noqa: PLC0415 - as above
+
     export(
         made.image,
         made.base,

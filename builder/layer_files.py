@@ -19,7 +19,6 @@ from builder.kept import KeptTable, python_text, unpack, unpack_quickly
 from builder.oci import Descriptor
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
-from builder.scan import scan
 from builder.streams import counted, stored
 from builder.tree import Entry
 
@@ -175,6 +174,8 @@ class BaseLayer:
         return note if self._expected in (None, note["index"]) else None
 
     def _stream(self) -> dict[str, Digest]:
+        from builder.scan import scan  # noqa: PLC0415 - a layer is read once per machine
+
         descriptor = self._descriptor
         wanted = frozenset(self._wanted)
         before = known(descriptor.digest, self._store)
@@ -232,6 +233,8 @@ class BaseLayer:
             self._descriptor.digest,
             entry.path,
         )
+        from builder.scan import scan  # noqa: PLC0415 - as above
+
         with self._store.writer() as pack:
             result = scan(
                 self._chunks(),

@@ -8,9 +8,8 @@ from builder.errors import IntegrityError, ProjectError
 from builder.tree import Kind, View, normal
 from builder.value import value
 
-_PACKAGES = re.compile(
-    r"(?P<prefix>.+)/lib(?:64)?/python(?P<version>3(?:\.\d+)?)/(?:site|dist)-packages"
-)
+# Compiled when a layout is first looked for.
+_PACKAGES = r"(?P<prefix>.+)/lib(?:64)?/python(?P<version>3(?:\.\d+)?)/(?:site|dist)-packages"
 _HINT = "state it in the variant: python: {version: '3.12', packages: usr/local/lib/...}"
 _LINKS = 40  # as Linux: ELOOP
 
@@ -63,7 +62,7 @@ def from_statement(version: str, packages: str, *, at: str) -> PythonLayout:
         packages = normal(packages, at=f"{at}.packages")
     except IntegrityError as error:
         raise ProjectError(error.message) from error
-    match = _PACKAGES.fullmatch(packages)
+    match = re.fullmatch(_PACKAGES, packages)
     if match and match["version"] not in ("3", version):
         raise ProjectError(
             f"{at}: version is {version!r}, but packages is of Python {match['version']}:"
@@ -127,7 +126,7 @@ def _has_vllm(view: View, packages: str) -> bool:
 
 
 def _layout(view: View, packages: str) -> PythonLayout:
-    match = _PACKAGES.fullmatch(packages)
+    match = re.fullmatch(_PACKAGES, packages)
     if match is None:  # _candidates yields nothing else
         raise RuntimeError(packages)
     version, prefix = match["version"], match["prefix"]

@@ -14,7 +14,7 @@ from builder.errors import BuilderError, PatchError
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
 from builder.moves import Move
 from builder.trial import StepTrial, VariantTrial
-from builder.upstream import Commit
+from builder.upstream import Commit, Distance
 
 _COMMITS = 50
 """How many commits a report lists; the JSON has all."""
@@ -140,7 +140,7 @@ def _about(move: Move) -> Iterator[str]:
     if not move.changes:
         yield f"{move.pin.name} is what it was"
     if (distance := move.resolved.distance) is not None and move.changes:
-        yield f"{len(distance.ahead)} commits more, {len(distance.behind)} lost"
+        yield _apart(distance)
         for commit in distance.ahead[:_COMMITS]:
             yield f"  {_day(commit)} {commit.id[:12]} {_plain(commit.subject)}"
         if (more := len(distance.ahead) - _COMMITS) > 0:
@@ -236,8 +236,14 @@ def _history(move: Move) -> Iterator[str]:
     ]
     if (more := len(commits) - _COMMITS) > 0:
         commits[_COMMITS:] = [f"and {more} more"]
-    count = f"{len(distance.ahead)} commits more, {len(distance.behind)} lost"
-    yield from ("", f"<details><summary>{count}</summary>", "", *fenced(commits), "", "</details>")
+    yield from (
+        "",
+        f"<details><summary>{_apart(distance)}</summary>",
+        "",
+        *fenced(commits),
+        "",
+        "</details>",
+    )
 
 
 def _rows(trial: VariantTrial) -> Iterator[str]:
@@ -251,6 +257,11 @@ def _rows(trial: VariantTrial) -> Iterator[str]:
         yield f"| | {code(step.step.name)} | {step.verdict} | {details} |"
     for line in trial.warnings:
         yield f"| | | warning | {code(line)} |"
+
+
+def _apart(distance: Distance) -> str:
+    ahead, lost = len(distance.ahead), len(distance.behind)
+    return f"{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
 
 
 def code(line: str) -> str:

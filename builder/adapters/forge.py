@@ -14,8 +14,8 @@ from typing import Any
 from builder import canonical
 from builder.adapters.forge_hosts import GITHUB, ForgeRepository, locate
 from builder.adapters.registry.configuration import RegistryConfiguration
+from builder.adapters.registry.connections import Response
 from builder.adapters.registry.failures import answered
-from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.transport import Transport, asked_wait
 from builder.errors import (
@@ -81,7 +81,7 @@ class ForgeClient:
             )
         return _facts(canonical.decode(body, at=at, limit=_LIMIT), number, at=at)
 
-    def _ask(self, url: str, place: ForgeRepository, *, at: str) -> tuple[requests.Response, bytes]:
+    def _ask(self, url: str, place: ForgeRepository, *, at: str) -> tuple[Response, bytes]:
         token = self._token_for(place, at=at)
         headers = {
             "Accept": "application/vnd.github+json",
@@ -121,7 +121,7 @@ class ForgeClient:
             )
         return self._token
 
-    def _pause(self, response: requests.Response, body: bytes) -> float | None:
+    def _pause(self, response: Response, body: bytes) -> float | None:
         """Seconds until the host wants to be asked again; ``None`` where that is not the matter.
 
         GitHub, "Best practices for using the REST API": 403 or 429; ``retry-after``, else
@@ -141,7 +141,7 @@ class ForgeClient:
         return _WAIT + 1 if limited else None
 
     def _limited(
-        self, response: requests.Response, body: bytes, pause: float, *, at: str, token: bool
+        self, response: Response, body: bytes, pause: float, *, at: str, token: bool
     ) -> RateLimitError:
         until = datetime.fromtimestamp(min(self._now() + pause, 32503680000), UTC)
         return RateLimitError(
@@ -153,9 +153,7 @@ class ForgeClient:
         )
 
 
-def _refusal(
-    response: requests.Response, body: bytes, *, at: str, token: bool
-) -> AuthError | GoneError:
+def _refusal(response: Response, body: bytes, *, at: str, token: bool) -> AuthError | GoneError:
     message = f"{at}: {answered(response, body)}"
     if response.status_code in (404, 410):
         return GoneError(

@@ -25,12 +25,15 @@ _GOT = "refs/builder/got/"
 
 # What makes a repository one that may lack trees (git-config, extensions.partialClone). The remote
 # has no address in it: nothing is ever fetched behind our back.
-_PARTIAL = {
-    "core.repositoryFormatVersion": "1",
-    "extensions.partialClone": "origin",
-    "remote.origin.promisor": "true",
-    "remote.origin.partialCloneFilter": "tree:0",
-}
+_PARTIAL = """\
+[core]
+	repositoryFormatVersion = 1
+[extensions]
+	partialClone = origin
+[remote "origin"]
+	promisor = true
+	partialCloneFilter = tree:0
+"""
 
 _FORMAT = "--format=%m %H %ct [%P] %s"
 _COMMITS = 10_000
@@ -191,10 +194,12 @@ class GitHistory:
         Raises:
             IntegrityError: The id names something else.
         """
-        if not self._git.run(bare, "cat-file", "-e", commit).ok:
+        kind = self._git.run(bare, "cat-file", "-t", commit)
+        if not kind.ok:
             return False
-        with Objects(self._git, bare, at=repository) as objects:
-            objects.tree_of(commit)  # raises: it is no commit
+        if kind.stdout != b"commit\n":
+            with Objects(self._git, bare, at=repository) as objects:
+                objects.tree_of(commit)  # raises, and says what it is
         whole = self._git.run(bare, "rev-list", "--quiet", commit)
         return whole.ok and self._bare.note(bare, commit)
 

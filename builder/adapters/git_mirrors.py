@@ -46,7 +46,7 @@ class BareRepositories:
         mirrors: Replacements by URL prefix; see :func:`builder.adapters.git_source.find`.
         offline: Whether to use only what is at hand: what is below ``root``, and local paths.
         what: The part of their names that says what they keep, with a dot before it.
-        settings: Of each of them, beyond git's own of a bare repository.
+        settings: What stands in the configuration of each, behind what git writes there.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class BareRepositories:
         mirrors: Mapping[str, str],
         offline: bool,
         what: str = "",
-        settings: Mapping[str, str] | None = None,
+        settings: str = "",
     ) -> None:
         self._root = root
         self._mirrors = dict(mirrors)
         self._offline = offline
         self._what = what
-        self._settings = dict(settings or {})
+        self._settings = settings
         self.git = GitProcess(root / "home")
 
     def path(self, repository: str, commit: str) -> Path:
@@ -187,13 +187,11 @@ class BareRepositories:
             fresh = Path(temporary) / "git"
             make = ("init", "--quiet", "--bare", "--template=", f"--object-format={form}")
             made = self.git.run(None, *make, str(fresh))
-            if made.ok:
-                made = self.git.run(fresh, "symbolic-ref", "HEAD", _NOWHERE)
-            for key, value in self._settings.items():
-                if made.ok:
-                    made = self.git.run(fresh, "config", key, value)
             if not made.ok:
                 raise fault(made, at=str(fresh)) or RuntimeError(made.complaint)
+            (fresh / "HEAD").write_text(f"ref: {_NOWHERE}\n")
+            with (fresh / "config").open("a") as config:
+                config.write(self._settings)
             yield fresh
 
 

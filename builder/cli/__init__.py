@@ -39,11 +39,11 @@ def _leave(status: int) -> None:
 
 
 def _answer(given: Sequence[str]) -> int:
+    # What is imported stays: looking for garbage among it every 700 objects is a twentieth of a
+    # short command, and looking once among all of it costs as much. A push comes to 50,000.
+    gc.set_threshold(200_000, 20, 20)
     if "_BUILDER_COMPLETE" not in os.environ and (text := _at_once(given)) is not None:
         return _say(text)
-    # What is imported stays: looking for garbage among it every 700 objects is a twentieth of a
-    # short command.
-    gc.set_threshold(50_000, 20, 20)
     from builder.cli.app import run
 
     return run(given)

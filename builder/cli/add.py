@@ -135,6 +135,7 @@ def pull(
             git=world.git,
             history=world.history,
             forge=world.forge,
+            store=world.store,
             now=world.now,
         )
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "nightly": "Try every pin that follows something, and build what passes.",
     "matrix": "List the variants as jobs for a CI.",
     "check": "Say everything that can be said without building.",
+    "compose": "Pin the images of compose files by digest, or check that they are.",
     "waive": "Let a variant build on a base that its patch set does not list.",
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from builder.errors import ProjectError
-from builder.lock import codec_content, codec_git, codec_images, codec_waivers
+from builder.lock import codec_content, codec_git, codec_images
 from builder.lock.model import (
     GenesisPin,
     ImagePin,
@@ -133,7 +133,7 @@ def read_models(data: bytes, *, file: str = MODELS) -> Mapping[str, ModelPin]:
 
 def read_waivers(data: bytes, *, file: str = WAIVERS) -> Mapping[str, Waiver]:
     """The exceptions in ``data``, by name."""
-    return _read(data, file, "waivers", codec_waivers.waiver)
+    return _read(data, file, "waivers", _waiver)
 
 
 def results_file(variant: str) -> str:
@@ -216,6 +216,18 @@ def _same(data: bytes, given: object, found: object, file: str) -> bytes:
     return data
 
 
+def _waiver(key: str, node: Cursor) -> Waiver:
+    from builder.lock import codec_waivers  # noqa: PLC0415 - few projects have one
+
+    return codec_waivers.waiver(key, node)
+
+
+def _waiver_record(item: Waiver) -> Mapping[str, Writable]:
+    from builder.lock import codec_waivers  # noqa: PLC0415 - as above
+
+    return codec_waivers.waiver_record(item)
+
+
 _KINDS: Mapping[type, Kind] = {
     ImagePin: Kind(IMAGES, "vllm", codec_images.image_pin, codec_images.image_record),
     PullPin: Kind(PULLS, "pulls", codec_git.pull_pin, codec_git.pull_record),
@@ -223,5 +235,5 @@ _KINDS: Mapping[type, Kind] = {
     WheelPin: Kind(WHEELS, "wheels", codec_content.wheel_pin, codec_content.wheel_record),
     GenesisPin: Kind(GENESIS, "genesis", codec_git.genesis_pin, codec_git.genesis_record),
     ModelPin: Kind(MODELS, "models", codec_content.model_pin, codec_content.model_record),
-    Waiver: Kind(WAIVERS, "waivers", codec_waivers.waiver, codec_waivers.waiver_record),
+    Waiver: Kind(WAIVERS, "waivers", _waiver, _waiver_record),
 }

@@ -27,11 +27,12 @@ from builder.node import (
 )
 from builder.strict_yaml import Writable
 
+# These are compiled when a wheel is first read: a build without one does not wait for it.
 # PyPA, "Names and normalization" and "Version specifiers" (their characters, not their order).
-_PROJECT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_VERSION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.!+_-]*[A-Za-z0-9])?")
+_PROJECT = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_VERSION = r"[A-Za-z0-9](?:[A-Za-z0-9.!+_-]*[A-Za-z0-9])?"
 # PyPA, "Binary distribution format", file name convention.
-_WHEEL = re.compile(
+_WHEEL = (
     r"(?P<project>[A-Za-z0-9._]+)-(?P<version>[A-Za-z0-9._!+]+)(?:-[0-9][A-Za-z0-9._]*)?"
     r"(?:-[A-Za-z0-9._]+){3}\.whl"
 )
@@ -79,21 +80,21 @@ def _wheel_follows(node: Cursor) -> tuple[str, str]:
 
 def _project(node: Cursor) -> str:
     value = text(node)
-    if not _PROJECT.fullmatch(value):
+    if not re.fullmatch(_PROJECT, value):
         raise node.error(f"{value!r} is not the name of a Python project")
     return value
 
 
 def _version(node: Cursor) -> str:
     value = text(node)
-    if not _VERSION.fullmatch(value):
+    if not re.fullmatch(_VERSION, value):
         raise node.error(f"{value!r} is not one version", hint="for example 3.5.0")
     return value
 
 
 def _filename(node: Cursor, project: str, version: str) -> str:
     value = text(node)
-    if not (found := _WHEEL.fullmatch(value)):
+    if not (found := re.fullmatch(_WHEEL, value)):
         raise node.error(
             f"{value!r} is not the file name of a wheel",
             hint="NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl",

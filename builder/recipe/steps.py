@@ -36,9 +36,10 @@ from builder.variant import (
     WheelsStep,
 )
 
+# These are compiled when they are first asked for: few variants have such steps.
 # The shell's names, with the dot and the dash that some base images use.
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_PLATFORM = re.compile(r"cuda-[0-9]{1,2}\.[0-9]|(?:rocm|xpu)(?:-[0-9]{1,2}\.[0-9]{1,2})?|cpu")
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_.-]*"
+_PLATFORM = r"cuda-[0-9]{1,2}\.[0-9]|(?:rocm|xpu)(?:-[0-9]{1,2}\.[0-9]{1,2})?|cpu"
 _OURS = "BUILDER_"
 _FIXED = frozenset({"HOME", "TMPDIR", "TZ"})
 """How the variables begin that a step sets by itself."""
@@ -180,7 +181,7 @@ def replaces(node: Cursor) -> Digest | None:
 def variable(node: Cursor) -> str:
     """The name of an environment variable."""
     value = text(node)
-    if not _VARIABLE.fullmatch(value):
+    if not re.fullmatch(_VARIABLE, value):
         raise node.error(f"{value!r} is not the name of an environment variable")
     return value
 
@@ -196,7 +197,7 @@ def _own_variable(node: Cursor) -> str:
 
 def _platform(node: Cursor) -> str:
     value = text(node)
-    if not _PLATFORM.fullmatch(value):
+    if not re.fullmatch(_PLATFORM, value):
         raise node.error(
             f"expected a platform that vLLM runs on, got {shortened(value)!r}",
             hint="for example cuda-8.6: cuda takes the compute capability, rocm and xpu may have"

@@ -133,8 +133,8 @@ def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> l
             unknown.append(tag)
             continue
         dated.append(_Dated(tag=tag, time=commit.time, identity=commit.id))
-    _leave_out(pin, strange, "are not named by a commit")
-    _leave_out(pin, unknown, f"are of commits that {pin.commits} does not have")
+    _leave_out(pin, strange, "not named by a commit")
+    _leave_out(pin, unknown, f"of a commit that {pin.commits} does not have")
     if not dated:
         raise ProjectError(
             f"{_at(pin)}: none of the {len(candidates)} tags {pin.tags!r} is named by a commit of"
@@ -163,10 +163,10 @@ def _by_creation(
             undated.append(tag)
         else:
             dated.append(_Dated(tag=tag, time=time.timestamp(), identity=str(digest)))
-    _leave_out(pin, gone, "are gone, or not whole")
-    _leave_out(pin, lacking, f"have no image for {platform}")
+    _leave_out(pin, gone, "gone, or not whole")
+    _leave_out(pin, lacking, f"no image for {platform}")
     if undated:
-        raise _guess(pin, undated, "do not say when they were made")
+        raise _guess(pin, undated, "no time at which it was made")
     if not dated:
         raise ProjectError(f"{_at(pin)}: none of the tags {pin.tags!r} has an image for {platform}")
     return dated
@@ -226,13 +226,13 @@ def _one(first: list[_Dated], pin: ImagePin, history: History) -> _Dated:
             for other in others
         ):
             return item
-    raise _guess(pin, [item.tag for item in first], "are of one time")
+    raise _guess(pin, [item.tag for item in first], "of one time")
 
 
 def _guess(pin: ImagePin, tags: list[str], what: str) -> ProjectError:
     return ProjectError(
-        f"{_at(pin)}: nothing says which of the tags {pin.tags!r} is the newest:"
-        f" {_listed(tags)} {what}",
+        f"{_at(pin)}: nothing says which of the tags {pin.tags!r} is the newest;"
+        f" {what}: {_listed(tags)}",
         hint="name the tag; or write commits: REPOSITORY under follows, where the tags are named by"
         " its commits",
     )
@@ -240,7 +240,7 @@ def _guess(pin: ImagePin, tags: list[str], what: str) -> ProjectError:
 
 def _leave_out(pin: ImagePin, tags: list[str], what: str) -> None:
     if tags:
-        _log.warning("%s: left out: %s %s", _at(pin), _listed(tags), what)
+        _log.warning("%s: left out, %s: %s", _at(pin), what, _listed(tags))
 
 
 def _listed(tags: list[str]) -> str:

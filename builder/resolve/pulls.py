@@ -12,6 +12,7 @@ from builder.resolve.found import Resolved
 from builder.resolve.moves import between
 from builder.upstream import Distance, Forge, History, PullFacts
 
+_SHOWN = 5
 _NOWHERE = Distance(ahead=(), behind=())
 
 
@@ -50,15 +51,16 @@ def resolve_pull(
         pin = replace(before, name=name, repository=repository, failing=())
         return Resolved(pin=pin, remarks=remarks, distance=_NOWHERE, merged=merged)
     base, merged, said = _base(repository, head, facts, history=history, at=at)
-    remarks += said
-    data = _diff(repository, base, head, git=git, at=at)
+    data = git.diff(repository, base, head)
+    change, unfit = _change(data, base, head, at=at)
+    remarks += said + unfit
     pin = PullPin(
         name=name,
         repository=repository,
         pull=number,
         base=ObjectId.parse(base),
         head=ObjectId.parse(head),
-        diff=canonical(parse(data, at=at)),
+        diff=change,
         raw=Digest.of(data),
         locked=now,
     )
@@ -95,11 +97,19 @@ def _head(
     return history.commit(repository, head).id
 
 
-def _diff(repository: str, base: str, head: str, *, git: Git, at: str) -> bytes:
-    data = git.diff(repository, base, head)
+def _change(data: bytes, base: str, head: str, *, at: str) -> tuple[Digest, tuple[str, ...]]:
+    """The digest of the change, and remarks on what of it no step can apply."""
     if not data:
         raise ProjectError(f"{at}: nothing changes from {base} to {head}", hint="leave it out")
-    return data
+    diff = parse(data, at=at)
+    unfit = [
+        f"{each.path.partition('/')[2]!r} is {each.unfit}"  # git writes a/ and b/ before each
+        for each in diff.changes
+        if each.unfit
+    ]
+    more = f" and {len(unfit) - _SHOWN} more" if len(unfit) > _SHOWN else ""
+    remark = f"no step can apply all of it: {', '.join(unfit[:_SHOWN])}{more}"
+    return canonical(diff), ((remark,) if unfit else ())
 
 
 def _facts(

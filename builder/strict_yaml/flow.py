@@ -59,18 +59,19 @@ def _at_the_end(pieces: list[str], new: list[str], between: str) -> str:
     if not new:
         return comma + rest
     said, close = _split(rest)
-    listed = f",{between}".join(new)
-    if not said:
-        return f",{between}{listed}{comma}{rest}"
-    line = between if between.strip(" ") else f"{close[: len(close) - len(close.lstrip())]}  "
-    return f",{said}{line}{listed}{comma}{close}"
+    line = _own_line(between, close) if said else between
+    return f",{said}{line}{f',{between}'.join(new)}{comma}{close}"
 
 
 def _all_new(pieces: list[str], new: list[str], between: str) -> str:
-    rest = _merged(pieces, pieces[0])
-    listed = f",{between}".join(new)
-    said, _ = _split(rest)
-    return f"{rest}{listed}{'' if said or len(pieces) == 1 else _without_comma(pieces[-1])}"
+    said, close = _split(_merged(pieces, pieces[-1]))
+    line = _own_line(between, close) if said else _without_comma(pieces[0])
+    return f"{said}{line}{f',{between}'.join(new)}{close if said or len(pieces) > 1 else ''}"
+
+
+def _own_line(between: str, close: str) -> str:
+    """What stands between a comment and the slot on the next line."""
+    return between if between.strip(" ") else f"{close}  "
 
 
 def _merged(pieces: list[str], usual: str) -> str:
@@ -79,8 +80,11 @@ def _merged(pieces: list[str], usual: str) -> str:
     split = [_split(rest) for rest in rests if COMMENT.search(rest)]
     if not split:
         return _without_comma(usual)
-    said, tail = "".join(said for said, _ in split), rests[-1]
-    return said + (tail if tail.lstrip(" ").startswith(("\r", "\n")) else split[-1][1])
+    merged = ""
+    for said, tail in split:
+        merged += (said.lstrip(" ") if merged else said) + tail
+    closes = rests[-1].lstrip(" ").startswith(("\r", "\n"))
+    return merged.rstrip() + rests[-1] if closes else merged
 
 
 def _without_comma(gap: str) -> str:

@@ -26,8 +26,9 @@ _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 # What may not stand: all but YAML 1.2.2, section 5.1, c-printable; the byte order mark; and U+0085,
 # U+2028, U+2029, which break lines in YAML 1.1 and do not in YAML 1.2 (section 5.4).
 _FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_COMMENT = re.compile("(?:^|(?<=[ \t]))#")  # YAML 1.2.2, section 6.6
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# Compiled where a document asks for them: few do.
+_COMMENT = "(?:^|(?<=[ \t]))#"  # YAML 1.2.2, section 6.6
+_SURROGATE = "[\ud800-\udfff]"
 # The parser of libyaml is some ten times faster; the other one gives the same events.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -181,7 +182,7 @@ class _Builder:
             raise self._error(
                 event, f"a text of {len(text)} characters, the limit is {SCALAR_LIMIT}"
             )
-        if not plain and not text.isascii() and _SURROGATE.search(text):
+        if not plain and not text.isascii() and re.search(_SURROGATE, text):
             raise self._error(event, "half of a surrogate pair, which is no character")
         mark = event.start_mark
         if self._has_tabs and not plain:
@@ -259,7 +260,7 @@ def _tabs_outside(text: str, spans: list[tuple[int, int]]) -> Iterator[int]:
     start = 0
     for begin, end in [*spans, (len(text), len(text))]:
         for line in re.finditer("[^\n]+", text[start:begin]):
-            code = _COMMENT.split(line[0], maxsplit=1)[0]
+            code = re.split(_COMMENT, line[0], maxsplit=1)[0]
             if "\t" in code:
                 yield start + line.start() + code.index("\t")
         start = end

@@ -65,6 +65,7 @@ JSON = {
     "plan": ["plan demo"],
     "graph": ["graph demo"],
     "check": [f"check {ON_A_BASE}"],
+    "compose": ["compose pin composes/demo.yml", "compose check composes/demo.yml"],
     "waive": [f"waive {ON_A_BASE} --list"],
     "accept": ["accept demo"],
     "why": ["why demo vllm/spec_decode/mtp.py", f"why {ON_A_BASE} demo vllm/config.py"],

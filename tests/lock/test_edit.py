@@ -168,17 +168,18 @@ def test_the_first_entry_of_a_lockfile(data: bytes | None, expected: bytes) -> N
     made = put(data, pin)
     assert expected in made
     assert codec.read_wheels(made) == {"x": pin}
-    assert remove(made, WheelPin, "x").count(b"{}") == 1
+    assert codec.read_wheels(remove(made, WheelPin, "x")) == {}
 
 
 def test_the_indentation_is_that_of_the_file() -> None:
-    data = re.sub(r"(?m)^( +)", lambda found: 3 * found[1], DOCUMENTS["genesis"])
-    (name,) = [*codec.read_genesis(data.encode())][:1]
-    pin = codec.read_genesis(data.encode())[name]
-    made = put(data.encode(), replace(pin, name="zzz", locked=NOW)).decode()
-    new = made[made.index("      zzz:") :].splitlines()
-    assert new[1].startswith(12 * " " + "follows:")
-    assert new[2].startswith(18 * " " + "repository: ")
+    entry = f"follows:\n           repository: r\n      commit: {'c' * 40}\n      tree: {'d' * 40}"
+    data = f"version: 1\ngenesis:\n   x:\n      {entry}\n".encode()
+    pin = replace(codec.read_genesis(data)["x"], name="z", failing=("a",))
+    made = put(data, pin).decode()
+    assert made == data.decode() + (
+        f"   z:\n      follows:\n         repository: r\n      commit: {'c' * 40}\n"
+        f"      tree: {'d' * 40}\n      failing:\n         - a\n"
+    )
 
 
 def test_a_spelling_that_means_the_same_is_left() -> None:
@@ -228,7 +229,7 @@ def test_an_accepted_result_leaves_those_of_other_platforms_and_every_comment() 
     ]
 
 
-KINDS = {
+KINDS: Mapping[str, st.SearchStrategy[Any]] = {
     "vllm": image_pins,
     "pulls": pull_pins,
     "sources": source_pins,
@@ -241,7 +242,7 @@ KINDS = {
 
 @pytest.mark.parametrize("key", KINDS)
 def test_in_any_style_one_entry_changes_and_nothing_else(key: str) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=30, deadline=None)
     @given(
         st.lists(KINDS[key], min_size=1, max_size=3, unique_by=lambda pin: pin.name),
         KINDS[key],
@@ -276,7 +277,8 @@ def check(key: str, pins: list[Any], old: Any, new: Any, seed: int) -> None:
     assert plain(kind, after) == records | {new.name: kind.record(new)}
     assert put(after, new) == after
     if new.name != old.name:
-        assert is_before_with_a_piece_put_in(before, after)
+        assert all_stays(before, after)
+        assert comments(before) == comments(after)
         return
     outside_is_the_same(before, after, old.name)
     lost = Counter(comments(before)) - Counter(comments(after))
@@ -288,12 +290,10 @@ def plain(kind: codec.Kind, data: bytes) -> Mapping[str, Any]:
     return {name: kind.record(pin) for name, pin in kind.read(data).items()}
 
 
-def is_before_with_a_piece_put_in(before: bytes, after: bytes) -> bool:
-    head = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), None)
-    head = len(before) if head is None else head
-    return after.endswith(before[head:]) or any(
-        after.endswith(before[place:]) for place in range(head)
-    )
+def all_stays(before: bytes, after: bytes) -> bool:
+    """Whether nothing went: what came may be a comma and a new entry, with comments between."""
+    rest = iter(after)
+    return all(byte in rest for byte in before)
 
 
 def outside_is_the_same(before: bytes, after: bytes, name: str) -> None:
@@ -315,7 +315,7 @@ def comments(data: bytes) -> list[str]:
 
 
 def went(comment: str, key: str, name: str, kind: codec.Kind, old: Any, new: Any) -> bool:
-    """Whether a comment stood at something that is not there any more, or in a list that differs."""
+    """Whether a comment stood at something that is there no more, or in a list that differs."""
     path = str(yaml.safe_load(comment.split(":", 1)[1]))
     one: Any = {key: {name: kind.record(old)}}
     other: Any = {key: {name: kind.record(new)}}
@@ -333,7 +333,7 @@ def went(comment: str, key: str, name: str, kind: codec.Kind, old: Any, new: Any
 documents = st.dictionaries(texts.filter(bool), values, min_size=1, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(documents, documents, st.integers(0, 2**32 - 1), st.booleans(), st.data())
 def test_any_document_is_made_to_say_any_other(
     old: dict[str, Writable],

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from builder.cli import show
 from tests.claims import Claims
 from tests.plugins.requires import missing
-from tests.real import bakery, genesis, genesis_facts, main_recipe, reading
+from tests.real import bakery, composes, genesis, genesis_facts, main_recipe, reading
 from tests.real.workshop import workshop
 
 
@@ -22,6 +22,7 @@ def main() -> int:
         "make real: vLLM 0.20.2 and 0.22.0 of PyPI, through the lockfiles of this project"
     )
     genesis_facts.prove(claims)
+    composes.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()

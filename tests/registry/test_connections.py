@@ -126,6 +126,49 @@ def test_loopback_is_not_asked_of_a_proxy_and_others_are(
     assert other.calls[0].headers["host"] == "registry.example"
 
 
+def test_no_proxy_holds_and_a_proxy_gets_its_credentials(
+    make_client: MakeClient, other: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other.add_manifest("team/app", IMAGE.manifest.raw, media_type=OCI_MANIFEST, tag="t")
+    monkeypatch.setenv("HTTP_PROXY", f"http://alice:secret@{other.host}")
+    monkeypatch.setenv("NO_PROXY", "direct.invalid")
+    plain = HostConfiguration(plain_http=True)
+    client = make_client(hosts={"registry.example": plain, "direct.invalid": plain})
+    client.resolve(Reference.parse("registry.example/team/app:t"))
+    assert [call.headers["proxy-authorization"] for call in other.calls] == [
+        "Basic YWxpY2U6c2VjcmV0"
+    ]
+    with pytest.raises(NetworkError, match="its name does not resolve"):
+        client.resolve(Reference.parse("direct.invalid/team/app:t"))
+    assert len(other.calls) == 1
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_the_certificates_of_the_environment_are_trusted(
+    make_client: MakeClient,
+    secure: StandIn,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    for other in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, str(certificate))
+    client = make_client(hosts={secure.host: HostConfiguration(plain_http=False)})
+    assert client.resolve(tag(secure)).digest == IMAGE.manifest.digest
+
+
+def test_certificates_that_are_not_there_are_named_as_such(
+    make_client: MakeClient, secure: StandIn, tmp_path: Path
+) -> None:
+    host = HostConfiguration(plain_http=False, ca_file=tmp_path / "none.pem")
+    with pytest.raises(NetworkError) as caught:
+        make_client(hosts={secure.host: host}).resolve(tag(secure))
+    assert caught.value.message == (
+        f"{tag(secure)}: https://{secure.host}/v2/team/app/manifests/t: no such file or directory"
+    )
+
+
 def test_cookies_are_not_kept(make_client: MakeClient, registry: StandIn) -> None:
     registry.add_manifest("team/app", IMAGE.manifest.raw, media_type=OCI_MANIFEST, tag="t")
     registry.on("HEAD", ".*", Reply(status=500, headers={"Set-Cookie": "id=1; Path=/"}))

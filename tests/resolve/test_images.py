@@ -13,7 +13,7 @@ from builder.errors import (
     ProjectError,
 )
 from builder.lock import codec
-from builder.lock.model import Escrow, ImagePin, LayerPin, Lock, PlatformPin, VllmBuild
+from builder.lock.model import Escrow, ImagePin, LayerPin, PlatformPin, VllmBuild
 from builder.oci import OCI_INDEX, Index
 from tests.flow.images import PACKAGES, Layer, MadeImage, image, index_of
 from tests.resolve.image_world import (
@@ -83,7 +83,7 @@ def test_what_was_resolved_is_written_and_read_back(world: World) -> None:
     made = with_vllm()
     world.tag(NIGHTLY, index_of(amd64=made), made)
     pin = world.resolve(world.pin(NIGHTLY, tags="nightly-*")).pin
-    written = codec.write_images(Lock(images={"it": pin}).images)
+    written = codec.write_pins(ImagePin, {"it": pin})
     assert codec.read_images(written) == {"it": pin}
 
 

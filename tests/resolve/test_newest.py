@@ -76,10 +76,10 @@ def test_short_ids_name_commits_and_what_names_none_is_left_out_aloud(
     for part in (IDS[0][:7], IDS[1][:12], "eeeeeee", "x86_64", IDS[2][:6], IDS[0].upper()):
         world.tag(f"nightly-{part}", made)
     assert world.newest(by_commit(world), Commits(dict(HISTORY))) == f"nightly-{IDS[1][:12]}"
-    at = "lockfiles/vllm.yaml:3: vllm.it: left out:"
+    at = "lockfiles/vllm.yaml:3: vllm.it: left out,"
     assert [record.getMessage() for record in caplog.records] == [
-        f"{at} nightly-{IDS[0].upper()}, nightly-ffffff, nightly-x86_64 are not named by a commit",
-        f"{at} nightly-eeeeeee are of commits that {REPOSITORY} does not have",
+        f"{at} not named by a commit: nightly-{IDS[0].upper()}, nightly-ffffff, nightly-x86_64",
+        f"{at} of a commit that {REPOSITORY} does not have: nightly-eeeeeee",
     ]
 
 
@@ -114,8 +114,8 @@ def test_commits_of_one_time_are_ordered_by_their_history_and_otherwise_not(worl
         world.newest(by_commit(world), Commits(dict(apart)))
     names = sorted(f"nightly-{name}" for name in IDS[:3])
     assert caught.value.message == (
-        "lockfiles/vllm.yaml:3: vllm.it: nothing says which of the tags 'nightly-*' is the newest:"
-        f" {', '.join(names)} are of one time"
+        "lockfiles/vllm.yaml:3: vllm.it: nothing says which of the tags 'nightly-*' is the newest;"
+        f" of one time: {', '.join(names)}"
     )
     assert world.ordered(by_commit(world), Commits(dict(apart))) == tuple(names)
 
@@ -200,7 +200,7 @@ def test_an_image_that_does_not_say_when_it_was_made_makes_every_order_a_guess(
             ask(by_time(world))
         assert caught.value.message == (
             "lockfiles/vllm.yaml:3: vllm.it: nothing says which of the tags 'nightly-*' is the"
-            " newest: nightly-2 do not say when they were made"
+            " newest; no time at which it was made: nightly-2"
         )
 
 
@@ -213,7 +213,7 @@ def test_two_images_of_one_time_are_a_guess_and_two_names_of_one_image_are_not(
     world.tag("nightly-0", created("2026-04-30T23:59:59Z", "older"))
     assert world.newest(by_time(world)) == "nightly-a"
     world.tag("nightly-c", created("2026-05-01T00:00:00Z", "another"))
-    with pytest.raises(ProjectError, match="nightly-a, nightly-b, nightly-c are of one time"):
+    with pytest.raises(ProjectError, match="of one time: nightly-a, nightly-b, nightly-c"):
         world.newest(by_time(world))
     assert world.ordered(by_time(world))[-1] == "nightly-0"
 
@@ -228,10 +228,10 @@ def test_what_is_gone_or_for_another_platform_is_left_out_aloud(
     for method in ("HEAD", "GET"):  # between the list and the question
         world.registry.on(method, "/v2/base/manifests/nightly-4", Reply(status=404))
     assert world.newest(by_time(world)) == "nightly-1"
-    at = "lockfiles/vllm.yaml:3: vllm.it: left out:"
+    at = "lockfiles/vllm.yaml:3: vllm.it: left out,"
     assert [record.getMessage() for record in caplog.records] == [
-        f"{at} nightly-4 are gone, or not whole",
-        f"{at} nightly-2, nightly-3 have no image for linux/amd64",
+        f"{at} gone, or not whole: nightly-4",
+        f"{at} no image for linux/amd64: nightly-2, nightly-3",
     ]
 
 

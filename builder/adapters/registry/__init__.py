@@ -1,4 +1,4 @@
-"""An OCI distribution registry over ``requests``: :class:`builder.ports.Registry`.
+"""An OCI distribution registry over ``urllib3``: :class:`builder.ports.Registry`.
 
 What a call runs through, top down::
 
@@ -11,10 +11,11 @@ What a call runs through, top down::
     transport       one request: retries, redirects, waiting
     auth            the answer to a 401: tokens, Basic
     credentials     docker's config.json and its credential helpers
+    connections     what is kept open; proxies and certificates of the environment
     failures        what an answer or a broken connection means, as a typed error
     configuration   hosts, mirrors, time-outs, as a frozen value of the caller's
 
-Nothing is imported here: ``requests`` is paid for by those who import ``client``.
+Nothing is imported here: ``urllib3`` is paid for by those who import ``client``.
 
 Source: OCI distribution-spec v1.1; Docker Registry "Token Authentication Specification".
 """

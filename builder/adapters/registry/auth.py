@@ -31,12 +31,12 @@ _DEFAULT_LIFETIME = 60
 """Seconds, where the token service does not say (token specification, "expires_in")."""
 _MARGIN = 5.0
 _TOKEN_CHARACTERS = re.compile(r"[\x21-\x7e]+")
-_PART = re.compile(
+_PART = (
     r"[\s,]*(?:(?P<key>[\w!#$%&'*+.^`|~-]+)\s*=\s*"
     r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s,"]+))'
-    r"|(?P<scheme>[\w!#$%&'*+.^`|~-]+)(?=\s|,|$))",
-    re.ASCII,  # RFC 9110, 5.6.2: tokens have no other characters
+    r"|(?P<scheme>[\w!#$%&'*+.^`|~-]+)(?=\s|,|$))"
 )
+"""Compiled at the first challenge: a registry on this machine has none."""
 
 
 @value(kw_only=False)
@@ -51,7 +51,8 @@ def parse_challenges(header: str) -> tuple[Challenge, ...]:
     """Read a header with any number of challenges, up to what does not follow the grammar."""
     challenges: list[tuple[str, dict[str, str]]] = []
     position = 0
-    while found := _PART.match(header, position):
+    part = re.compile(_PART, re.ASCII)  # RFC 9110, 5.6.2: tokens have no other characters
+    while found := part.match(header, position):
         position = found.end()
         if found["scheme"]:
             challenges.append((found["scheme"].lower(), {}))

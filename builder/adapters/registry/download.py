@@ -8,8 +8,8 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 
+from builder.adapters.registry.connections import Response
 from builder.adapters.registry.failures import Interrupted, chunks, log_mirror, with_earlier
-from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, shown
 from builder.adapters.registry.transport import Transport
 from builder.digest import CHUNK, Hasher
@@ -83,9 +83,7 @@ def _read(
             transport.pause(fruitless)
 
 
-def _from(
-    response: requests.Response, descriptor: Descriptor, *, start: int, what: str
-) -> Iterator[bytes]:
+def _from(response: Response, descriptor: Descriptor, *, start: int, what: str) -> Iterator[bytes]:
     """The body from byte ``start`` of the blob on, never past the size of the descriptor."""
     position = _first_byte(response, descriptor, start=start, what=what)
     for chunk in chunks(response, what=what):
@@ -148,9 +146,7 @@ def _ranged(source: Request, headers: dict[str, str]) -> Request:
     )
 
 
-def _first_byte(
-    response: requests.Response, descriptor: Descriptor, *, start: int, what: str
-) -> int:
+def _first_byte(response: Response, descriptor: Descriptor, *, start: int, what: str) -> int:
     """Which byte of the blob the body starts with: ``start``, or 0 where ranges are ignored."""
     at = f"{what}: {shown(response.url)}"
     kind = response.headers.get("Content-Type", "")

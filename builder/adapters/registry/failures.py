@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
-import urllib3
-
 from builder import canonical
-from builder.adapters.registry.http import requests
+from builder.adapters.registry.connections import Response
+from builder.adapters.registry.http import urllib3
 from builder.adapters.registry.request import Request, origin, shown
 from builder.digest import CHUNK
 from builder.errors import (
@@ -37,7 +36,7 @@ class Interrupted(NetworkError):
     expired. Worth another attempt; where it stays, it is the NetworkError that the user sees."""
 
 
-def chunks(response: requests.Response, *, what: str) -> Iterator[bytes]:
+def chunks(response: Response, *, what: str) -> Iterator[bytes]:
     """The body as it was sent, no content coding undone. The caller closes the response.
 
     Raises:
@@ -53,7 +52,7 @@ def chunks(response: requests.Response, *, what: str) -> Iterator[bytes]:
         yield chunk
 
 
-def drain(response: requests.Response) -> bytes:
+def drain(response: Response) -> bytes:
     """The first bytes of a body that only explains; the connection is kept where it ends soon."""
     data = bytearray()
     with response:
@@ -67,7 +66,7 @@ def drain(response: requests.Response) -> bytes:
     return bytes(data[:_ERROR_BODY_LIMIT])
 
 
-def refusal(request: Request, response: requests.Response, body: bytes) -> BuilderError:
+def refusal(request: Request, response: Response, body: bytes) -> BuilderError:
     """The error for an answer that is not among the expected ones."""
     status = response.status_code
     said = answered(response, body)
@@ -102,7 +101,7 @@ def with_earlier(error: BuilderError, earlier: Sequence[BuilderError]) -> None:
     error.hint = "; ".join(([error.hint] if error.hint else []) + said) or None
 
 
-def answered(response: requests.Response, body: bytes) -> str:
+def answered(response: Response, body: bytes) -> str:
     """``HOST answered 404 Not Found: MANIFEST_UNKNOWN: manifest unknown``."""
     try:
         phrase = f" {HTTPStatus(response.status_code).phrase}"

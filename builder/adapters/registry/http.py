@@ -1,27 +1,39 @@
-"""``requests``, without the charset detector that it would load.
+"""``urllib3``, without what it would load for HTTP/2: a quarter of what importing it costs.
 
-The detector guesses the encoding of text that does not say what it is. Registries speak JSON, which
-is UTF-8, and bytes. It is a sixth of what importing ``requests`` costs, and ``requests`` does
-without it where there is none (``requests/compat.py``), with a warning that is not for our users.
+``urllib3/http2`` loads ``importlib.metadata`` for one function, which asks for the version of
+``h2`` when HTTP/2 is switched on. While urllib3 is imported, a function that asks then stands in
+its place; afterwards, who imports ``importlib.metadata`` gets the real one.
 """
 
+import importlib
 import sys
-import warnings
+from types import ModuleType
+from typing import Any
 
-_DETECTORS = ("chardet", "charset_normalizer")
+_METADATA = "importlib.metadata"
 
-_hidden = [name for name in _DETECTORS if "requests" not in sys.modules and name not in sys.modules]
-for _name in _hidden:
-    sys.modules[_name] = None  # type: ignore[assignment] # how Python says: there is no such module
+
+def _version(name: str) -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - this is what waits
+
+    return version(name)
+
+
+def _other(name: str) -> Any:
+    """What another urllib3 may want of the module: it is loaded then."""
+    if name.startswith("__"):  # asked by the import itself
+        raise AttributeError(name)
+    sys.modules.pop(_METADATA, None)
+    return getattr(importlib.import_module(_METADATA), name)
+
+
+_stand_in = ModuleType(_METADATA)
+vars(_stand_in).update(version=_version, __getattr__=_other)
+sys.modules.setdefault(_METADATA, _stand_in)
 try:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import requests
-        from requests.adapters import HTTPAdapter
-        from requests.auth import AuthBase
-        from requests.cookies import RequestsCookieJar
+    import urllib3
 finally:
-    for _name in _hidden:
-        del sys.modules[_name]
+    if sys.modules.get(_METADATA) is _stand_in:
+        del sys.modules[_METADATA]
 
-__all__ = ["AuthBase", "HTTPAdapter", "RequestsCookieJar", "requests"]
+__all__ = ["urllib3"]

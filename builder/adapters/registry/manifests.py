@@ -1,6 +1,6 @@
 """What the headers of an answer say about a manifest, checked before they are believed."""
 
-from builder.adapters.registry.http import requests
+from builder.adapters.registry.connections import Response
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
 from builder.oci import (
@@ -30,7 +30,7 @@ def descriptor_of(document: Manifest | Index) -> Descriptor:
     )
 
 
-def describe(response: requests.Response, *, what: str) -> Descriptor | None:
+def describe(response: Response, *, what: str) -> Descriptor | None:
     """The descriptor that the headers of a HEAD give, ``None`` where one part is missing."""
     if response.status_code != 200:
         return None
@@ -46,7 +46,7 @@ def describe(response: requests.Response, *, what: str) -> Descriptor | None:
     return Descriptor(media_type=kind, digest=digest, size=size)
 
 
-def content_type(response: requests.Response, *, what: str) -> str | None:
+def content_type(response: Response, *, what: str) -> str | None:
     """The media type that the server gives a manifest, ``None`` where it says nothing.
 
     Raises:
@@ -71,7 +71,7 @@ def content_type(response: requests.Response, *, what: str) -> str | None:
     return kind
 
 
-def check_header(response: requests.Response, digest: Digest, *, what: str) -> None:
+def check_header(response: Response, digest: Digest, *, what: str) -> None:
     """Compare the optional ``Docker-Content-Digest``. Another algorithm says nothing to us."""
     header = response.headers.get("Docker-Content-Digest", "")
     if header and not header.startswith("sha512:") and header != str(digest):

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlencode, urlsplit
 
+from builder.adapters.registry.connections import Response
 from builder.adapters.registry.failures import Interrupted, drain
-from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, follow, shown
 from builder.adapters.registry.transport import Transport
 from builder.digest import Digest
@@ -40,7 +40,7 @@ class UploadSession:
         self._location = location
         self._size = 0
 
-    def least_chunk(self, response: requests.Response) -> int:
+    def least_chunk(self, response: Response) -> int:
         """``OCI-Chunk-Min-Length`` of the answer that started the upload.
 
         Raises:
@@ -79,7 +79,7 @@ class UploadSession:
             f" wanted {stop}"
         )
 
-    def finish(self, digest: Digest, body: bytes) -> requests.Response:
+    def finish(self, digest: Digest, body: bytes) -> Response:
         """Close the upload with the last (or only) bytes; the answer's body is read.
 
         Raises:
@@ -104,7 +104,7 @@ class UploadSession:
         except NetworkError as error:
             _log.debug("left to expire: %s", error.message)
 
-    def _patch(self, piece: bytes, start: int, *, attempt: int) -> requests.Response:
+    def _patch(self, piece: bytes, start: int, *, attempt: int) -> Response:
         """Send a piece; where that fails, ask where the upload stands."""
         try:
             response = self._send(
@@ -120,19 +120,19 @@ class UploadSession:
         # 416: out of order (distribution-spec, "Pushing a blob in chunks").
         return self._status() if response.status_code == 416 else response
 
-    def _status(self) -> requests.Response:
+    def _status(self) -> Response:
         return self._send("GET", self._location, expected={200, 204, 404, 405}, resend=True)
 
-    def _check_open(self, response: requests.Response) -> None:
+    def _check_open(self, response: Response) -> None:
         if response.status_code not in (202, 204):
             raise self._lost(response)
 
-    def _lost(self, response: requests.Response) -> Interrupted:
+    def _lost(self, response: Response) -> Interrupted:
         return Interrupted(
             f"{self._template.what}: {shown(response.url)}: the registry has lost the upload"
         )
 
-    def _move(self, response: requests.Response) -> None:
+    def _move(self, response: Response) -> None:
         if "Location" in response.headers:
             self._location = follow(
                 response.url, response.headers["Location"], what=self._template.what
@@ -147,7 +147,7 @@ class UploadSession:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         resend: bool = False,
-    ) -> requests.Response:
+    ) -> Response:
         response = self._transport.send(
             replace(
                 self._template,

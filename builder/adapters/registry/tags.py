@@ -8,7 +8,7 @@ import logging
 
 from builder import canonical
 from builder.adapters.registry.configuration import Endpoint
-from builder.adapters.registry.http import requests
+from builder.adapters.registry.connections import Response
 from builder.adapters.registry.request import Request, follow, origin, shown
 from builder.adapters.registry.transport import Transport
 from builder.errors import IntegrityError, NetworkError
@@ -86,9 +86,11 @@ def _page(body: bytes, *, at: str) -> list[str]:
     return tags
 
 
-def _next(response: requests.Response, *, endpoint: Endpoint, what: str) -> str | None:
+def _next(response: Response, *, endpoint: Endpoint, what: str) -> str | None:
     """Where the next page is; ``None`` behind the last one."""
-    links = requests.utils.parse_header_links(response.headers.get("Link", ""))
+    from requests.utils import parse_header_links  # noqa: PLC0415 - no build asks for all tags
+
+    links = parse_header_links(response.headers.get("Link", ""))
     found = [link["url"] for link in links if "next" in link.get("rel", "").lower().split()]
     if not found:
         return None

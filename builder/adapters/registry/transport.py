@@ -9,12 +9,12 @@ import logging
 import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from http.cookiejar import DefaultCookiePolicy
 from itertools import count
 from urllib.parse import urlsplit
 
 from builder.adapters.registry.auth import CLIENT, Authorizer
 from builder.adapters.registry.configuration import RegistryConfiguration, is_loopback
+from builder.adapters.registry.connections import Connections, Response
 from builder.adapters.registry.credentials import DockerConfig
 from builder.adapters.registry.failures import (
     Interrupted,
@@ -24,7 +24,7 @@ from builder.adapters.registry.failures import (
     reason,
     refusal,
 )
-from builder.adapters.registry.http import AuthBase, HTTPAdapter, RequestsCookieJar, requests
+from builder.adapters.registry.http import urllib3
 from builder.adapters.registry.request import Request, follow, origin, shown
 from builder.errors import (
     AuthError,
@@ -37,24 +37,22 @@ from builder.errors import (
 
 _log = logging.getLogger(__name__)
 
-_CONNECTIONS = 16
+_MAY_PASS = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ProtocolError,
+    urllib3.exceptions.ProxyError,
+    urllib3.exceptions.TimeoutError,
+)
+"""What a connection breaks with that may hold the next time."""
 _REDIRECT_LIMIT = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_HEADERS = {"User-Agent": CLIENT, "Accept": "*/*", "Accept-Encoding": "identity"}
 _BACKOFF = 0.5
 """Seconds before the second attempt; doubled for each that follows."""
 
 
-class _NoAuthentication(AuthBase):
-    """Keeps requests from taking credentials out of ~/.netrc, which nobody named to us."""
-
-    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        return prepared
-
-
 class Transport:
     """Connections to registries, their storage and their token services; shared by threads.
-
-    Proxies and certificate bundles of the environment hold, as ``requests`` reads them.
 
     Args:
         configuration: Hosts, limits, credentials.
@@ -77,18 +75,13 @@ class Transport:
         self._auth = Authorizer(
             DockerConfig(configuration.docker_config), fetch=self._fetch_token, clock=clock
         )
-        self._session = requests.Session()
-        self._session.auth = _NoAuthentication()
-        self._session.cookies = RequestsCookieJar(policy=DefaultCookiePolicy(allowed_domains=()))
-        adapter = HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
-        self._session.mount("https://", adapter)
-        self._session.mount("http://", adapter)
+        self._connections = Connections()
 
     def close(self) -> None:
         """Close the connections that are idle."""
-        self._session.close()
+        self._connections.close()
 
-    def send(self, request: Request) -> requests.Response:
+    def send(self, request: Request) -> Response:
         """Send until one of the expected answers comes; the caller reads and closes it.
 
         Raises:
@@ -134,7 +127,7 @@ class Transport:
                 self._sleep(pause)
         raise AssertionError("count() has no end")
 
-    def fetch(self, request: Request, *, limit: int) -> tuple[requests.Response, bytes]:
+    def fetch(self, request: Request, *, limit: int) -> tuple[Response, bytes]:
         """Like :meth:`send`, with the whole body of at most ``limit`` bytes.
 
         Raises:
@@ -164,7 +157,7 @@ class Transport:
         """Wait as is due after the failure of attempt number ``attempt``."""
         self._sleep(backoff(attempt))
 
-    def _authorized(self, request: Request) -> requests.Response:
+    def _authorized(self, request: Request) -> Response:
         """Send once; where that is answered with 401, answer the challenge and send once more."""
         header = None
         ours = request.endpoint is not None and origin(request.url) == origin(
@@ -185,17 +178,17 @@ class Transport:
             self._auth.answer(request, challenge, refused=header)  # raises: they are not accepted
         return response
 
-    def _followed(self, request: Request, authorization: str | None) -> requests.Response:
+    def _followed(self, request: Request, authorization: str | None) -> Response:
         method, url = request.method, request.url
-        headers = {"User-Agent": CLIENT, "Accept-Encoding": "identity", **request.headers}
+        headers = _HEADERS | dict(request.headers)
         if authorization is not None:
             headers["Authorization"] = authorization
         for _ in range(_REDIRECT_LIMIT + 1):
             response = self._exchange(request, method, url, headers)
             if response.status_code not in _REDIRECTS or method not in ("GET", "HEAD"):
                 return response
-            target = follow(url, response.headers.get("Location"), what=request.what)
             drain(response)
+            target = follow(url, response.headers.get("Location"), what=request.what)
             if origin(target) != origin(url):
                 # Storage takes one authorisation, its own (in the query), and has signed it for
                 # GET: a HEAD would be refused, so one byte is asked for instead.
@@ -211,43 +204,41 @@ class Transport:
 
     def _exchange(
         self, request: Request, method: str, url: str, headers: dict[str, str]
-    ) -> requests.Response:
+    ) -> Response:
         parts = urlsplit(url)
         server = self.configuration.server(parts.netloc)
-        # Loopback is never asked of a proxy, which would be another machine (as in Go's clients).
-        direct = is_loopback(parts.hostname) and parts.hostname
         at = f"{request.what}: {shown(url)}"
         # The texts of these errors, and so their chain, hold the address with its query.
         try:
-            return self._session.request(
+            return self._connections.request(
                 method,
                 url,
                 headers=headers,
-                data=request.body,
-                stream=True,
-                allow_redirects=False,
-                timeout=(server.connect_timeout, server.read_timeout),
-                proxies={"no_proxy": direct} if direct else None,
-                verify=True if server.ca_file is None else str(server.ca_file),
+                body=request.body,
+                timeout=urllib3.Timeout(connect=server.connect_timeout, read=server.read_timeout),
+                ca_file=None if server.ca_file is None else str(server.ca_file),
+                # Loopback is never asked of a proxy, which would be another machine (as in Go's
+                # clients).
+                direct=is_loopback(parts.hostname),
             )
-        except requests.exceptions.SSLError as error:
+        except urllib3.exceptions.SSLError as error:
             raise NetworkError(
                 f"{at}: {reason(error)}",
                 hint="ca_file names the certificates to trust; plain_http is for registries"
                 " without TLS",
             ) from None
-        except (requests.ConnectionError, requests.Timeout) as error:
+        except _MAY_PASS as error:
             raise Interrupted(f"{at}: {reason(error)}") from None
-        except (requests.RequestException, ValueError, OSError) as error:
+        except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
             raise NetworkError(f"{at}: {type(error).__name__}: {reason(error)}") from None
 
-    def _explain(self, request: Request, response: requests.Response) -> BuilderError:
+    def _explain(self, request: Request, response: Response) -> BuilderError:
         failure = refusal(request, response, drain(response))
         if isinstance(failure, AuthError) and request.endpoint is not None:
             failure.hint = self._auth.hint(request.endpoint)
         return failure
 
-    def _asked_wait(self, response: requests.Response) -> float | None:
+    def _asked_wait(self, response: Response) -> float | None:
         if response.status_code not in (429, 503):
             return 0.0 if response.status_code < 500 else None
         return asked_wait(response, self._now)
@@ -262,7 +253,7 @@ def backoff(attempt: int) -> float:
     return float(_BACKOFF * 2 ** (attempt - 1))
 
 
-def asked_wait(response: requests.Response, now: Callable[[], float]) -> float | None:
+def asked_wait(response: Response, now: Callable[[], float]) -> float | None:
     """``Retry-After`` in seconds (RFC 9110, 10.2.3). A date is read against the server's own clock
     where it gives its time."""
     text = response.headers.get("Retry-After", "").strip()

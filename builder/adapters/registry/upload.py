@@ -9,8 +9,8 @@ from typing import BinaryIO
 from urllib.parse import urlencode
 
 from builder.adapters.registry.configuration import Endpoint
+from builder.adapters.registry.connections import Response
 from builder.adapters.registry.failures import Interrupted, drain
-from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, follow
 from builder.adapters.registry.session import UploadSession
 from builder.adapters.registry.transport import Transport
@@ -161,7 +161,7 @@ class Upload:
                 " descriptor"
             )
 
-    def _check_digest(self, response: requests.Response) -> None:
+    def _check_digest(self, response: Response) -> None:
         """Compare what the registry says it holds (distribution-spec: the header is optional)."""
         header = response.headers.get("Docker-Content-Digest")
         if header and header != str(self.descriptor.digest):
@@ -178,7 +178,7 @@ class Upload:
         expected: set[int],
         push: bool = True,
         source: str | None = None,
-    ) -> requests.Response:
+    ) -> Response:
         request = self._request(rest, expected=expected, method=method, push=push, source=source)
         return self.transport.send(request)
 
