@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.flow.conftest import log, registry, tiny
 from tests.nightly.forge import Forge, running_forge
 from tests.nightly.repository import Repository
+
+__all__ = ["forge", "log", "registry", "repository", "tiny"]
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
-"""The matrix: every variant as a job, on one line, and with --ready only those that can be baked."""
+"""The matrix: every variant as a job, on one line; with --ready those that can be baked."""
 
 import json
 
 import pytest
 
 from builder.matrix import LIMIT
-from tests.flow.conftest import registry, tiny  # noqa: F401 - fixtures
-from tests.flow.images import serve
+from tests.flow.images import image, serve
 from tests.flow.worlds import REGISTRY, Tiny, base_image
 from tests.standin.registry import StandIn
 
@@ -22,11 +21,11 @@ IT = {
 
 
 @pytest.fixture
-def project(tiny: Tiny, registry: StandIn) -> Tiny:  # noqa: F811 - fixtures
+def project(tiny: Tiny, registry: StandIn) -> Tiny:
     """One variant whose base the registry has, one whose base is gone."""
     serve(registry, base_image())
     tiny.pin(base_image())
-    tiny.pin(base_image(), name="lost", repository=f"{REGISTRY}/lost")
+    tiny.pin(image({"etc/hostname": b"lost\n"}), name="lost", repository=f"{REGISTRY}/lost")
     tiny.edit("sizes", "vllm/config.py", "SIZE = 128", "SIZE = 256")
     tiny.script("made", make_py="print()\n")
     tiny.variant("it", "sizes")
@@ -40,7 +39,7 @@ def project(tiny: Tiny, registry: StandIn) -> Tiny:  # noqa: F811 - fixtures
     return tiny
 
 
-def test_it_is_one_line_and_asks_nobody(project: Tiny, registry: StandIn) -> None:  # noqa: F811
+def test_it_is_one_line_and_asks_nobody(project: Tiny, registry: StandIn) -> None:
     ran = project.run("matrix", "--json")
     assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 1)
     later = IT | {"variant": "later", "base": "lost", "sandbox": True, "tag": "later"}
@@ -89,7 +88,7 @@ def test_people_read_a_table(project: Tiny) -> None:
     )
 
 
-def test_more_than_a_matrix_takes_is_refused(tiny: Tiny) -> None:  # noqa: F811
+def test_more_than_a_matrix_takes_is_refused(tiny: Tiny) -> None:
     for number in range(LIMIT + 1):
         tiny.variant(f"v{number}", base="scratch")
     ran = tiny.run("matrix", "--json")

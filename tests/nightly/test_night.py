@@ -20,7 +20,7 @@ from builder.lock.codec import read_results
 from builder.lock.model import Pin
 from builder.nightly import WORST, State, left_alone, night, worst
 from builder.project import Project
-from tests.flow.conftest import Log, log, registry, tiny  # noqa: F401 - fixtures
+from tests.flow.conftest import Log
 from tests.flow.images import PACKAGES, MadeImage, image, serve
 from tests.flow.worlds import AMD64, BASE, CONFIG, ROOT, Tiny, base_image
 from tests.nightly.worlds import as_image, following, means, moved, nights, patch_set, states
@@ -152,7 +152,7 @@ def test_a_dead_patch_fails_its_pin_and_is_not_built(tiny: Tiny, registry: Stand
 
 
 def test_a_build_that_fails_after_all_fails_its_pin(tiny: Tiny, registry: StandIn) -> None:
-    """The trial passed; the base layers' bytes are asked for by nobody before the build."""
+    """The trial passed, and then somebody changed a recipe."""
     one_variant(tiny, registry)
     made = newer()
     serve(registry, made)

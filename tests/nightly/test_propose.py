@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,6 @@ from builder.digest import Digest
 from builder.errors import NetworkError, ProjectError
 from builder.lock import codec
 from builder.lock.edit import put
-from builder.lock.model import Pin
 from builder.moves import Move
 from builder.nightly import Baked, Outcome
 from builder.project import Project
@@ -22,7 +22,7 @@ from builder.resolve.found import Resolved
 from builder.upstream import Commit, Distance, Proposal
 from tests.adapters.git_world import git
 from tests.nightly.repository import Repository
-from tests.nightly.worlds import NEW, OLD, moved
+from tests.nightly.worlds import NEW, NOW, OLD, moved
 
 pytestmark = pytest.mark.requires("git")
 LOCK = "lockfiles/genesis.yaml"
@@ -69,18 +69,19 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def outcome(project: Project, *, locked: str = "2026-05-11T00:00:00Z", **fields: object) -> Outcome:
-    pin: Pin = project.genesis["patches"]
-    move = Move(kind="genesis", before=pin, resolved=Resolved(pin=moved(pin, locked=locked)))  # type: ignore[type-var]  # a patch set
-    return replace(Outcome(kind="genesis", name="patches", bump=Bump(moves=(move,))), **fields)
+def outcome(project: Project, *, locked: str = NOW, **fields: Any) -> Outcome:
+    pin = project.genesis["patches"]
+    move = Move(kind="genesis", before=pin, resolved=Resolved(pin=moved(pin, locked=locked)))
+    given: dict[str, Any] = {"kind": "genesis", "name": "patches", "bump": Bump(moves=(move,))}
+    return Outcome(**given | fields)
 
 
-def proposed(repository: Repository, host: Host, **fields: object) -> Proposed:
+def proposed(repository: Repository, host: Host, **fields: Any) -> Proposed:
     """A night's proposal, by a run of its own."""
     project = Project(repository.project)
     branches = repository.worktree()
     start = branches.start("main")
-    given = outcome(project, **fields)  # type: ignore[arg-type]  # of an outcome
+    given = outcome(project, **fields)
     return propose(project, given, start, branches=branches, proposals=host, put=put)
 
 
@@ -128,7 +129,8 @@ def test_a_base_that_went_on_gets_the_same_lock_on_top(repository: Repository, h
     assert again.pushed not in (None, first.pushed)
     assert git(repository.remote, "rev-parse", f"{BRANCH}^") == main
     diffs = [
-        git(repository.remote, "diff", f"{commit}^", commit) for commit in (first.pushed, BRANCH)
+        git(repository.remote, "diff", f"{commit}^", f"{commit}")
+        for commit in (first.pushed, BRANCH)
     ]
     assert diffs[0] == diffs[1]
 
@@ -138,12 +140,10 @@ def test_a_newer_target_takes_the_place_of_the_older(repository: Repository, hos
     project = Project(repository.project)
     branches = repository.worktree()
     start = branches.start("main")
-    first = outcome(project)
-    assert first.bump is not None
-    (move,) = first.bump.moves
-    newest = replace(move.pin, commit=OLD, tree=NEW, locked="2026-05-13T00:00:00Z")
-    bump = Bump(moves=(replace(move, resolved=Resolved(pin=newest)),))  # type: ignore[type-var]  # a patch set
-    newer = replace(first, bump=bump)
+    pin = project.genesis["patches"]
+    newest = replace(moved(pin, locked="2026-05-13T00:00:00Z"), commit=OLD)
+    move = Move(kind="genesis", before=pin, resolved=Resolved(pin=newest))
+    newer = outcome(project, bump=Bump(moves=(move,)))
     made = propose(project, newer, start, branches=branches, proposals=host, put=put)
     assert made.pushed is not None
     lock = git(repository.remote, "show", f"{BRANCH}:{LOCK}").encode()

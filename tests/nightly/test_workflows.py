@@ -3,8 +3,10 @@
 The rules are those of GitHub's "Security hardening for GitHub Actions".
 """
 
+import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,7 +119,7 @@ def commands(script: str) -> Iterator[list[str]]:
         words = shlex.split(inner[1] if inner else line)
         while words and (words[0] == "sudo" or words[0].startswith("--")):
             words.pop(0)
-        if words and (words[0] == "make" or "/" in words[0]):
+        if words and "=" not in words[0] and (words[0] == "make" or "/" in words[0]):
             yield words
 
 
@@ -168,8 +170,6 @@ def test_the_fan_out_reads_only_what_the_matrix_has() -> None:
 
 
 def test_a_shell_takes_every_script() -> None:
-    import subprocess
-
     for name in FILES:
         for script in scripts(name):
             subprocess.run(("bash", "-n"), input=script.encode(), check=True)
@@ -191,9 +191,6 @@ def test_a_shell_takes_every_script() -> None:
 def test_the_build_is_locked_where_somebody_accepted(
     environment: dict[str, str], wanted: str, tmp_path: Any
 ) -> None:
-    import os
-    import subprocess
-
     (script,) = (script for script in scripts("nightly.yml") if "--push" in script)
     program = tmp_path / ".venv/bin/builder"
     program.parent.mkdir(parents=True)

@@ -28,7 +28,7 @@ def patch_set(tiny: Tiny, name: str) -> None:
     tiny.lock("genesis", name, {"follows": follows, "commit": str(OLD), "tree": str(OLD)})
 
 
-def moved(pin: Pin, *, locked: str = NOW) -> Pin:
+def moved(pin: Pin, *, locked: str = NOW) -> GenesisPin:
     """A patch set at the new commit."""
     assert isinstance(pin, GenesisPin)
     return replace(pin, commit=NEW, tree=NEW, locked=locked)
@@ -57,7 +57,7 @@ def means(project: Project, world: Any, upstream: Upstream) -> Means:
         new = upstream(pin)
         if isinstance(new, BuilderError):
             raise new
-        resolved: Any = Resolved(pin=new)  # type: ignore[type-var]  # of its own kind
+        resolved: Any = Resolved(pin=new)
         return (Move(kind=kind, before=pin, resolved=resolved),)
 
     def attempt(moves: tuple[Move, ...]) -> Bump:
