@@ -148,6 +148,9 @@ def _row(item: Morning) -> str:
     if outcome.error is not None:
         title = _first(outcome.error)
     cells = [report.code(title)] if title and outcome.state is not State.CURRENT else []
+    if outcome.state is State.CURRENT and outcome.bump is not None:
+        remarks = (line for move in outcome.bump.moves for line in move.resolved.remarks)
+        cells += map(report.code, remarks)
     if item.proposed is not None:
         cells.append(_proposal(item.proposed))
     if item.error is not None:
