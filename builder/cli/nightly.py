@@ -14,8 +14,8 @@ from builder.cli.site import Site, project_command
 from builder.errors import AuthError, BuilderError, EnvironmentFault, ProjectError, UsageError
 from builder.nightly import Outcome, State
 from builder.nightly_report import Morning
-from builder.pipeline import World
 from builder.propose import Proposed, propose
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.adapters.git_worktree import GitWorktree, Identity

@@ -71,6 +71,7 @@ JSON = {
     "why": ["why demo vllm/spec_decode/mtp.py", f"why {ON_A_BASE} demo vllm/config.py"],
     "explain": [f"explain {ON_A_BASE} tiny demo"],
     "push": ["push demo registry.example/acme/vllm:demo"],
+    "escrow": ["escrow demo --to registry.example/acme/escrow"],
     "store": ["store verify", "store gc --dry-run", "store du"],
 }
 
