@@ -104,9 +104,9 @@ def _edited(site: Site, file: str, *, keep_override: bool) -> Edited:
 
 
 def _built(site: Site) -> "Callable[[str, Platform], Digest | None]":
-    from builder.pipeline import kept
-
     def built(name: str, platform: Platform) -> "Digest | None":
+        from builder.pipeline import kept
+
         try:
             return kept(site.project, name, store=site.store, platform=platform)
         except ProjectError:
