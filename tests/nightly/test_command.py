@@ -103,11 +103,13 @@ def test_the_night_of_the_demo(demo: Repository, forge: Forge, tmp_path: Path) -
     proposal = found["genesis demo-patches"]["proposal"]
     assert (proposal["branch"], proposal["state"]) == (BRANCH, "opened")
     assert demo.branches() == branches | {BRANCH: proposal["pushed"]}
-    assert git(demo.remote, "diff", "--name-only", "main", BRANCH) == codec.GENESIS
+    changed = git(demo.remote, "diff", "--name-only", "main", BRANCH).splitlines()
+    assert changed == [codec.GENESIS, "lockfiles/images/demo.yaml"]
     assert demo.state() == before
     (pull,) = forge.pulls
     assert (pull["title"], pull["base"]) == (TITLE, {"ref": "main"})
     assert "| `demo` | | **passes** |" in pull["body"]
+    assert "Merging this accepts the images above" in pull["body"]
     assert TOKEN not in first.out + first.err
 
     again = run(demo, "nightly", "--propose", GITHUB_TOKEN=TOKEN)
