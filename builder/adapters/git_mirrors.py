@@ -197,12 +197,13 @@ class BareRepositories:
 
 def unread(answer: Answer, source: Source, *, at: str) -> BuilderError:
     """The error for a source that could not be read."""
-    if source.local:
+    known = fault(answer, at=at)
+    if source.local and "mismatched algorithms" not in answer.stderr:
         return IntegrityError(
             f"{at}: cannot be read from {source.location!r}: {answer.complaint}",
             hint="git fsck in that repository says more",
         )
-    return fault(answer, at=at) or NetworkError(f"{at}: {answer.complaint}")
+    return known or NetworkError(f"{at}: {answer.complaint}")
 
 
 def _sweep(bare: Path) -> None:

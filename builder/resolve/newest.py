@@ -121,6 +121,7 @@ def _candidates(pin: ImagePin, tags: Iterable[str]) -> dict[str, str]:
 
 def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> list[_Dated]:
     assert pin.commits is not None
+    _fetch_history(pin.commits, history)
     dated: list[_Dated] = []
     strange, unknown = [], []
     for tag, part in candidates.items():
@@ -142,6 +143,16 @@ def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> l
             hint="correct 'commits' under follows, or leave it out to go by when images were made",
         )
     return dated
+
+
+def _fetch_history(repository: str, history: History) -> None:
+    """Have the default branch at hand: one fetch instead of one for each tag."""
+    head = history.refs(repository).get("HEAD")
+    if head is not None:
+        try:
+            history.commit(repository, head)
+        except GoneError as error:  # a mirror that is behind; each commit is asked for below
+            _log.debug("no default branch: %s", error.message)
 
 
 def _by_creation(

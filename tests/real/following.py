@@ -1,6 +1,5 @@
 """What real pins follow: wheels of the index that pip asks, and images of :mod:`upstream`."""
 
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from builder.resolve.images import newest_tag, resolve_image
 from builder.resolve.wheels import resolve_wheel
 from tests.claims import Claims
 from tests.commands import ROOT, download_cache
-from tests.real.upstream import IMAGE, RELEASES, REPOSITORY, Upstream, upstream
+from tests.real.upstream import IMAGE, RELEASES, REPOSITORY, Upstream
 
 AMD64 = Platform("linux", "amd64")
 NOW = "2026-06-01T00:00:00Z"
@@ -44,15 +43,10 @@ def wheels(claims: Claims) -> None:
         )
 
 
-def images(claims: Claims) -> None:
+def images(there: Upstream, scratch: Path, claims: Claims) -> None:
     """Resolve each nightly, and look for the newest."""
-    with tempfile.TemporaryDirectory(prefix="builder-upstream-") as scratch:
-        try:
-            with upstream(Path(scratch)) as there:
-                _nightlies(there, _machine(there, Path(scratch)), claims)
-                _newest(there, _machine(there, Path(scratch)), claims)
-        except BuilderError as error:
-            claims.not_run("bases made of real wheels", error.message)
+    _nightlies(there, _machine(there, scratch), claims)
+    _newest(there, _machine(there, scratch), claims)
 
 
 def _machine(there: Upstream, scratch: Path) -> World:

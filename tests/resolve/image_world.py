@@ -1,5 +1,6 @@
 """A registry of tagged images, a store, and what the tests of images ask of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,10 @@ class Commits:
 
     known: dict[str, tuple[int, str | None]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+
+    def refs(self, repository: str) -> Mapping[str, str]:
+        self.asked.append("refs")
+        return {"HEAD": next(reversed(self.known))} if self.known else {}
 
     def commit(self, repository: str, commit: str) -> Commit:
         self.asked.append(commit)
