@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from builder.base import Base, config_of
 from builder.digest import Digest
 from builder.docker_archive import archive
-from builder.errors import BuilderError, EnvironmentFault, IntegrityError
+from builder.errors import BuilderError, EnvironmentFault, GoneError, IntegrityError
 from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
@@ -70,14 +70,16 @@ def _have_base(base: Base, engine: Engine) -> bool:
     base_id = base.manifest.config.digest
     if engine.has_image(base_id):
         return True
-    if base.reference is None:
-        return False
-    try:
-        engine.pull(base.reference.at(base.manifest.digest))
-    except BuilderError as error:
-        _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
-        return False
-    return engine.has_image(base_id)
+    for source in base.sources:
+        try:
+            engine.pull(source.at(base.manifest.digest))
+        except BuilderError as error:
+            _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
+            if not isinstance(error, GoneError):
+                return False
+        else:
+            return engine.has_image(base_id)
+    return False
 
 
 @value(kw_only=False)

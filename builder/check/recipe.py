@@ -50,8 +50,7 @@ def _base(project: Project, variant: Variant, lock: Lock, platform: Platform) ->
         yield warning_at(
             pin.at,
             "nobody keeps the bytes of this base: if upstream deletes it, it is lost",
-            hint="copy it to a registry of yours, record that as 'escrow', and let builder.yaml"
-            " name it as a mirror, which is what builds ask",
+            hint=f"keep them: builder escrow {variant.name} --to PLACE",
         )
 
 

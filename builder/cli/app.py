@@ -30,6 +30,7 @@ COMMANDS = {
     "bump": "Move a pin, after everything that depends on it was tried.",
     "nightly": "Try every pin that follows something, and build what passes.",
     "matrix": "List the variants as jobs for a CI.",
+    "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
     "compose": "Pin the images of compose files by digest, or check that they are.",
     "waive": "Let a variant build on a base that its patch set does not list.",

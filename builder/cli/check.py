@@ -57,6 +57,7 @@ def _at_hand(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
         git=nowhere,
         wheels=lambda: Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=True),
         make_sandbox=nowhere,
+        open_copy=lambda _: nowhere(),
     )
 
 

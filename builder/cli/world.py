@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builder.adapters.store import FileStore
-from builder.base import Base, Origin
+from builder.base import Base
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings
 from builder.errors import EnvironmentFault
 from builder.oci import Platform
-from builder.pipeline import World
+from builder.origin import Origin
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from builder import base as bases
-from builder.base import RegistryOrigin
 from builder.digest import Digest
 from builder.errors import GoneError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Index, Platform
+from builder.origin import RegistryOrigin
 from builder.ports import Registry, Store
 from builder.reference import Reference
 from builder.upstream import History
@@ -188,7 +188,7 @@ def _config(
 ) -> bytes | None:
     """The config of an image on a platform, ``None`` where it is not for it."""
     origin = RegistryOrigin(lambda: registry, reference)
-    document = bases.document(digest, origin, store)
+    document = bases.read_document(digest, origin, store)
     if isinstance(document, Index):
         if not any(
             item.platform is not None

@@ -214,10 +214,7 @@ def test_a_base_that_is_named_by_its_index_alone_is_told_what_to_record(
         (
             "lockfiles/vllm.yaml:3",
             "vllm.nightly: nobody keeps the bytes of this base: if upstream deletes it, it is lost",
-            (
-                "copy it to a registry of yours, record that as 'escrow', and let builder.yaml name"
-                " it as a mirror, which is what builds ask"
-            ),
+            "keep them: builder escrow hello --to PLACE",
         ),
     ]
 

@@ -73,6 +73,7 @@ JSON = {
     "push": ["push demo registry.example/acme/vllm:demo"],
     "nightly": ["nightly --offline"],
     "matrix": ["matrix"],
+    "escrow": ["escrow demo --to registry.example/acme/escrow"],
     "store": ["store verify", "store gc --dry-run", "store du"],
 }
 

@@ -150,7 +150,18 @@ def test_a_host_that_refuses_is_told_for_the_pin(demo: Repository, forge: Forge)
 @pytest.mark.parametrize(
     ("arguments", "environment", "status", "said"),
     [
-        (("--propose",), {}, 8, "--propose: there is no token to open pull requests with"),
+        (
+            ("--propose",),
+            {},
+            8,
+            "--propose: there is no token to open pull requests at forge.test with",
+        ),
+        (
+            ("--propose",),
+            {"GITHUB_TOKEN": "two words"},
+            8,
+            "--propose: GITHUB_TOKEN holds blanks or other characters that no token has",
+        ),
         (("--base", "main"), {}, 2, "--base is the branch that proposals are for"),
         (
             ("--propose",),

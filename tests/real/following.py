@@ -10,11 +10,11 @@ from builder.cli.world import open_world
 from builder.errors import BuilderError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Platform
-from builder.pipeline import World
 from builder.project import Project
 from builder.reference import Reference
 from builder.resolve.images import newest_tag, resolve_image
 from builder.resolve.wheels import resolve_wheel
+from builder.world import World
 from tests.claims import Claims
 from tests.commands import ROOT, download_cache
 from tests.real.upstream import IMAGE, RELEASES, REPOSITORY, Upstream

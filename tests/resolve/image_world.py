@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.cli.progress import NoProgress
 from builder.digest import Digest
 from builder.errors import GoneError
-from builder.lock.model import ImagePin
+from builder.lock.model import Escrow, ImagePin
 from builder.oci import OCI_INDEX, Index, Platform
 from builder.reference import Reference
 from builder.resolve.found import Resolved
@@ -148,6 +148,7 @@ class World:
             store=self.store,
             progress=NoProgress(),
             now=NOW,
+            open_copy=_no_copy,
             inside=inside,
         )
 
@@ -180,3 +181,7 @@ class World:
     def fetched(self) -> int:
         """How many manifests were asked for with GET since the last call."""
         return sum(item.startswith("GET /v2/base/manifests/") for item in self.asked())
+
+
+def _no_copy(copy: Escrow) -> NoReturn:
+    raise AssertionError(copy)
