@@ -112,18 +112,11 @@ def _proposer(
 
 def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
     """The repository of the project, and its pull requests."""
-    from builder.adapters.forge_hosts import locate
+    from builder.adapters.forge_hosts import locate, token_for
     from builder.adapters.forge_proposals import ForgeProposals
     from builder.adapters.git_remote import Token
     from builder.adapters.git_worktree import GitWorktree
 
-    environment = site.settings.environment
-    secret = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
-    if not secret:
-        raise AuthError(
-            "--propose: there is no token to open pull requests with",
-            hint="set GITHUB_TOKEN to one that may write contents and pull requests",
-        )
     branches = GitWorktree(
         site.project.root,
         home=site.store.paths.root / "git",
@@ -138,8 +131,16 @@ def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
             f"--propose: nobody knows an API for pull requests at {branches.remote.shown}",
             hint="say where it is under forges in builder.yaml",
         )
-    branches.remote.token = Token(host=place.host, secret=secret.strip())
-    proposals = ForgeProposals(place, token=secret.strip(), offline=site.settings.offline)
+    environment = site.settings.environment
+    given = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or ""
+    secret = token_for(place, apis, given.strip(), at="--propose")
+    if secret is None:
+        raise AuthError(
+            f"--propose: there is no token to open pull requests at {place.host} with",
+            hint="set GITHUB_TOKEN to one that may write contents and pull requests",
+        )
+    branches.remote.token = Token(host=place.host, secret=secret)
+    proposals = ForgeProposals(place, token=secret, offline=site.settings.offline)
     return branches, proposals
 
 
