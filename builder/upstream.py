@@ -8,7 +8,7 @@ the Protocols of :mod:`builder.ports`. Commits are full object ids, refs full na
 from collections.abc import Mapping
 from typing import Protocol
 
-from builder.digest import Digest
+from builder.digest import Digest, ObjectId
 from builder.value import value
 
 
@@ -101,12 +101,23 @@ class FoundWheel:
 
 
 @value
+class HubRevision:
+    """What a revision of a model stands for now. ``repository`` is what the hub itself calls the
+    model: another name than the one asked for where it was renamed."""
+
+    repository: str
+    commit: str
+
+
+@value
 class HubFile:
-    """One file of a model's revision. ``digest`` is the sha256 of its content where the hub knows
-    it (LFS and xet objects); for other files the hub has a git blob id, which is none."""
+    """One file of a model's commit. ``digest`` is the sha256 of its content where the hub knows it
+    (LFS and xet objects). ``blob`` is the id of the git blob, which is no digest of content: that
+    of the file itself where ``digest`` is ``None``, otherwise that of a pointer."""
 
     path: str
     size: int
+    blob: ObjectId
     digest: Digest | None = None
 
 
@@ -114,17 +125,21 @@ class Hub(Protocol):
     """A hub of models (the API of huggingface.co).
 
     Every method may raise GoneError, AuthError (also for a gated model), RateLimitError,
-    NetworkError, OfflineError.
+    NetworkError, OfflineError, and IntegrityError for answers that contradict themselves.
     """
 
-    def commit(self, repository: str, revision: str) -> str:
-        """The commit that a branch, tag or commit id of ``owner/name`` stands for now."""
+    def revision(self, repository: str, revision: str) -> HubRevision:
+        """What a branch, tag or commit id of ``owner/name`` stands for now.
+
+        Raises:
+            ProjectError: ``repository`` is not of the form ``owner/name``.
+        """
 
     def files(self, repository: str, commit: str) -> tuple[HubFile, ...]:
-        """All files of a commit, sorted by path."""
+        """All files of a commit, sorted by path, each path checked to be one."""
 
     def read(self, repository: str, commit: str, path: str, *, limit: int) -> bytes:
-        """A small file's bytes.
+        """A small file's bytes, as they came: whoever asks compares them with the listing.
 
         Raises:
             IntegrityError: It is over ``limit`` bytes.
