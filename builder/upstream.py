@@ -5,7 +5,9 @@ the Protocols of :mod:`builder.ports`. Commits are full object ids, refs full na
 (``refs/heads/main``, ``refs/tags/v1``, ``refs/pull/25/head``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from builder.digest import Digest, ObjectId
@@ -121,6 +123,18 @@ class HubFile:
     digest: Digest | None = None
 
 
+@value
+class WantedFile:
+    """A file of a model that is to be downloaded: its path at the hub, what it must be, where it
+    goes, and where it is kept while it is not whole (on the same file system)."""
+
+    path: str
+    digest: Digest
+    size: int
+    target: Path
+    part: Path
+
+
 class Hub(Protocol):
     """A hub of models (the API of huggingface.co).
 
@@ -143,4 +157,23 @@ class Hub(Protocol):
 
         Raises:
             IntegrityError: It is over ``limit`` bytes.
+        """
+
+    def alone_in(self, directory: Path) -> AbstractContextManager[None]:
+        """Be the only one on this machine who downloads into a directory. Who comes second waits,
+        and finds there what the first one brought. The directory is made where there is none."""
+
+    def download(
+        self, repository: str, commit: str, file: WantedFile, advance: Callable[[int], None]
+    ) -> None:
+        """Bring a file to its place, where it appears whole and verified, instead of whatever is
+        there. What an interrupted call left is gone on with.
+
+        Args:
+            advance: Told of bytes as they come, and of those that were here already. What it
+                raises ends the download.
+
+        Raises:
+            IntegrityError: The bytes are not those of the digest. Nothing is placed, and none of
+                them is kept.
         """

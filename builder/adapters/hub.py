@@ -8,17 +8,20 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin
 
 from builder import canonical
+from builder.adapters.hub_download import alone_in, download
+from builder.adapters.hub_listing import is_commit, listed_file, object_id, odd
 from builder.adapters.hub_settings import OFFICIAL, HubSettings
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.registry.failures import answered
 from builder.adapters.registry.http import requests
 from builder.adapters.registry.request import Request, origin, shown
 from builder.adapters.registry.transport import Transport
-from builder.digest import Digest, ObjectId
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -29,8 +32,7 @@ from builder.errors import (
     ProjectError,
     RateLimitError,
 )
-from builder.tree import normal
-from builder.upstream import HubFile, HubRevision
+from builder.upstream import HubFile, HubRevision, WantedFile
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ _JSON_LIMIT = 16 << 20
 _FILE_LIMIT = 100_000
 _REFUSAL_LIMIT = 64 << 10
 """What a refusal may take, however small the file is that was asked for."""
+_LESS = "wait, or log in with HF_TOKEN: the hub allows more to known users"
 _SQUASHED = (
     "its history was squashed, or the branch or tag was removed; bump the pin to what is there."
     " Files that are here can still be verified"
@@ -70,12 +73,12 @@ class HubClient:
         path = f"api/models/{repository}/revision/{quote(revision, safe='')}"
         value, _ = self._json(what, f"{self._settings.endpoint}/{path}", revision=revision)
         if not isinstance(value, dict):
-            raise _odd(what, value)
+            raise odd(what, value)
         name, commit = value.get("id"), value.get("sha")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise IntegrityError(f"{what}: the hub gives no name of the model, but {name!r}")
-        found = _object_id(commit, at=f"{what}: revision {revision!r}")
-        if _is_commit(revision) and revision != found.hex:
+        found = object_id(commit, at=f"{what}: revision {revision!r}")
+        if is_commit(revision) and revision != found.hex:
             raise IntegrityError(f"{what}: commit {revision} is {found} to the hub")
         return HubRevision(repository=name, commit=found.hex)
 
@@ -84,10 +87,10 @@ class HubClient:
         files: dict[str, HubFile] = {}
         for entry in self._entries(what, repository, commit):
             if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
-                raise _odd(what, entry)
+                raise odd(what, entry)
             if entry["type"] == "directory":
                 continue
-            file = _file(entry, at=what)
+            file = listed_file(entry, at=what)
             if file.path in files:
                 raise IntegrityError(f"{what}: the hub lists {file.path!r} twice")
             files[file.path] = file
@@ -104,6 +107,28 @@ class HubClient:
             raise IntegrityError(f"{what}: wanted it of commit {commit}, got it of {of!r:.100}")
         return data
 
+    def alone_in(self, directory: Path) -> AbstractContextManager[None]:
+        return alone_in(directory)
+
+    def download(
+        self, repository: str, commit: str, file: WantedFile, advance: Callable[[int], None]
+    ) -> None:
+        what = f"{_what(repository)}: {file.path}"
+        url = f"{self._settings.endpoint}/{repository}/resolve/{commit}/{quote(file.path)}"
+        self._check_online(what, url)
+        request = Request(
+            what=what, method="GET", url=url, endpoint=None, headers=_headers(self._token)
+        )
+        try:
+            download(self._transport, request, file, advance)
+        except RateLimitError as error:
+            error.hint = _LESS
+            raise
+        except AuthError as error:
+            error.hint = f"accept its conditions at {self._settings.endpoint}/{repository}, or"
+            error.hint += " set HF_TOKEN to a token that may read it"
+            raise
+
     def _entries(self, what: str, repository: str, commit: str) -> Iterator[Any]:
         """The listing, page after page."""
         start = f"{self._settings.endpoint}/api/models/{repository}/tree/{commit}"
@@ -115,7 +140,7 @@ class HubClient:
             seen.add(url)
             value, response = self._json(what, url, revision=commit)
             if not isinstance(value, list):
-                raise _odd(what, value)
+                raise odd(what, value)
             yield from value
             url = self._next_page(what, response)
 
@@ -149,11 +174,7 @@ class HubClient:
     ) -> tuple[requests.Response, bytes]:
         """The whole answer. Where the hub does not know our token, nobody asks once more, because
         it refuses public models, too, to those who come with a bad one."""
-        if self._settings.offline is not None:
-            raise OfflineError(
-                f"{what}: {self._settings.offline} forbids to ask {shown(url)}",
-                hint="run it once without",
-            )
+        self._check_online(what, url)
         response, data = self._fetched(what, url, self._token, limit)
         bad = (
             self._token is not None
@@ -172,17 +193,28 @@ class HubClient:
             return response, data
         raise self._refusal(what, response, data, revision=revision, bad_token=bad)
 
+    def _check_online(self, what: str, url: str) -> None:
+        if self._settings.offline is not None:
+            raise OfflineError(
+                f"{what}: {self._settings.offline} forbids to ask {shown(url)}",
+                hint="run it once without",
+            )
+
     def _fetched(
         self, what: str, url: str, token: str | None, limit: int
     ) -> tuple[requests.Response, bytes]:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         request = Request(
-            what=what, method="GET", url=url, endpoint=None, headers=headers, expected=_ANSWERS
+            what=what,
+            method="GET",
+            url=url,
+            endpoint=None,
+            headers=_headers(token),
+            expected=_ANSWERS,
         )
         try:
             response, data = self._transport.fetch(request, limit=max(limit, _REFUSAL_LIMIT))
         except RateLimitError as error:
-            error.hint = "wait, or log in with HF_TOKEN: the hub allows more to known users"
+            error.hint = _LESS
             raise
         if response.status_code == 200 and len(data) > limit:
             raise IntegrityError(f"{what}: expected at most {limit} bytes, got {len(data)}")
@@ -228,6 +260,10 @@ class HubClient:
         return AuthError(f"{what}: {said}", hint="set HF_TOKEN to a token that may read it")
 
 
+def _headers(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
 def _what(repository: str) -> str:
     if not _NAME.fullmatch(repository) or ".." in repository:
         raise ProjectError(
@@ -235,35 +271,3 @@ def _what(repository: str) -> str:
             hint="as the page of the model at the hub has it",
         )
     return f"model {repository}"
-
-
-def _odd(what: str, value: object) -> IntegrityError:
-    return IntegrityError(f"{what}: the hub answers with something else: {value!r:.100}")
-
-
-def _is_commit(revision: str) -> bool:
-    return re.fullmatch(r"[0-9a-f]{40}", revision) is not None
-
-
-def _object_id(value: object, *, at: str) -> ObjectId:
-    if not isinstance(value, str) or not _is_commit(value):
-        raise IntegrityError(f"{at}: the hub gives no object id, but {value!r:.100}")
-    return ObjectId(value)
-
-
-def _file(entry: dict[str, Any], *, at: str) -> HubFile:
-    path, size, lfs = entry.get("path"), entry.get("size"), entry.get("lfs")
-    if entry["type"] != "file" or not isinstance(path, str):
-        raise _odd(at, entry)
-    at = f"{at}: {path!r}"
-    if normal(path, at=at) != path or "\\" in path or not path.isprintable():
-        raise IntegrityError(f"{at}: not a plain relative path")
-    if type(size) is not int or size < 0:
-        raise IntegrityError(f"{at}: the hub gives no size, but {size!r:.100}")
-    blob = _object_id(entry.get("oid"), at=at)
-    if lfs is None:
-        return HubFile(path=path, size=size, blob=blob)
-    if not isinstance(lfs, dict) or lfs.get("size") != size:
-        raise IntegrityError(f"{at}: the hub gives two sizes, {size} and that of {lfs!r:.200}")
-    digest = Digest.parse(f"sha256:{lfs.get('oid')}", at=at, refusal=IntegrityError)
-    return HubFile(path=path, size=size, blob=blob, digest=digest)

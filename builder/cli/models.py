@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,28 +23,65 @@ if TYPE_CHECKING:
 _SHOWN = 20
 """How many files are named before the rest is only counted. ``--json`` names all."""
 
-_DIRECTORY = click.option(
-    "--dir",
-    "root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="The model's directory (of several, one with a directory for each), or the hub's cache.",
+_FETCHED_AT_ONCE = 4
+
+
+def _directory(*, exists: bool) -> Callable[[Any], Any]:
+    return click.option(
+        "--dir",
+        "root",
+        type=click.Path(exists=exists, file_okay=False, path_type=Path),
+        required=True,
+        metavar="DIR",
+        help="The model's directory (of several, one with a directory for each), or the hub's"
+        " cache.",
+    )
+
+
+_JOBS = click.option(
+    "-j", "--jobs", type=click.IntRange(1, 256), metavar="N", help="Files at once (default: cores)."
 )
 
 
 @click.group("models", cls=Commands)
 def command() -> None:
-    """Hold the weights on a disk to the lock."""
+    """Fetch weights, and hold those on a disk to the lock."""
+
+
+@command.command("fetch")
+@VARIANT
+@_directory(exists=False)
+@click.option("--cache", is_flag=True, help="Lay DIR out as the hub's cache, whatever it is now.")
+@_JOBS
+@shared_options
+@command_with_settings
+def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int | None) -> None:
+    """Bring the models of a variant to a directory, by commit and digest.
+
+    What is there is verified and stays; what is missing, short or wrong is fetched, and appears
+    when it is whole and verified. Run it again after an interrupt: it goes on.
+    """
+    from builder.models.fetch import fetch as bring
+
+    site = Site(settings)
+    models = _models(site, variant, root, cache=cache or None)
+    with site.at_work(variant) as world:
+        found = bring(
+            models,
+            hub=world.hub,
+            store=world.store,
+            progress=world.progress,
+            clock=time.time_ns,
+            threads=jobs or max(_FETCHED_AT_ONCE, _cores()),
+        )
+    _conclude(settings, variant, found)
 
 
 @command.command("verify")
 @VARIANT
-@_DIRECTORY
+@_directory(exists=True)
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1, 256), metavar="N", help="Threads (default: one a core)."
-)
+@_JOBS
 @shared_options
 @command_with_settings
 def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int | None) -> None:
@@ -62,23 +100,38 @@ def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int |
             store=store,
             progress=progress_for(settings),
             clock=time.time_ns,
-            threads=jobs or len(os.sched_getaffinity(0)),
+            threads=jobs or _cores(),
             full=full,
         )
+    _conclude(settings, variant, found)
+
+
+def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
+    """Say what came of it.
+
+    Raises:
+        IntegrityError: It is not what was locked.
+    """
     value = {"variant": variant, "models": [_document(item) for item in found]}
-    if all(item.ok for item in found):
+    failed = [item.pin.name for item in found if not item.ok]
+    if not failed:
         show.result(settings, value, _text(found))
         return
     show.so_far(settings, value, _text(found))
-    failed = [item.pin.name for item in found if not item.ok]
     raise IntegrityError(
         f"models: {', '.join(failed)}: not what was locked",
-        hint="fetch what is missing, short or wrong again; remove what is extra, or pin it by"
-        " include; bump the pin where files are unhashed",
+        hint="builder models fetch brings what is missing, short or wrong; remove what is extra, or"
+        " pin it by include; bump the pin where files are unhashed",
     )
 
 
-def _models(site: Site, variant: str, root: Path) -> list[tuple[ModelPin, "Place"]]:
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _models(
+    site: Site, variant: str, root: Path, *, cache: bool | None = None
+) -> list[tuple[ModelPin, "Place"]]:
     from builder.models.place import place_of
 
     names = site.project.variant(variant).models
@@ -93,7 +146,7 @@ def _models(site: Site, variant: str, root: Path) -> list[tuple[ModelPin, "Place
             raise ProjectError(
                 f"{pin.at}: no files are locked", hint=f"builder bump model {pin.name} locks them"
             )
-    return [(pin, place_of(pin, root, alone=len(pins) == 1)) for pin in pins]
+    return [(pin, place_of(pin, root, alone=len(pins) == 1, cache=cache)) for pin in pins]
 
 
 def _document(item: "Verified") -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Hashing files of any size: in threads, since neither reading nor hashing holds Python's lock, and
-in constant memory."""
+"""Work on many files at once, in threads: neither reading nor hashing holds Python's lock. Memory
+is constant, whatever the size of the files."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ class Stopped(Exception):
 
 
 class Crew:
-    """Threads that hash, until :meth:`stop`."""
+    """What the threads have in common: progress, and whether to go on."""
 
     def __init__(self, task: Task, stopped: threading.Event) -> None:
         self._task = task
@@ -39,11 +39,19 @@ class Crew:
         buffer = memoryview(bytearray(CHUNK))
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         while count := file.readinto(buffer):  # type: ignore[attr-defined]  # a raw file has it
-            if self._stopped.is_set():
-                raise Stopped
             hasher.update(buffer[:count])
-            self._task.advance(count)
+            self.advance(count)
         return hasher.digest()
+
+    def advance(self, count: int) -> None:
+        """Tell that some bytes more are done.
+
+        Raises:
+            Stopped: The work was given up.
+        """
+        if self._stopped.is_set():
+            raise Stopped
+        self._task.advance(count)
 
 
 @contextmanager

@@ -43,6 +43,10 @@ class Place:
 
     root: Path
     directory: Path
+    scratch: Path
+    """For files that are not whole yet, on the same file system."""
+    blobs: Path | None = None
+    """Where the bytes are, in the hub's cache."""
 
     def find(self, path: str) -> Path | None:
         """Where the bytes of a file are, links followed; ``None`` where there is nothing.
@@ -63,6 +67,34 @@ class Place:
             target = str(real.relative_to(self.root))
             raise IntegrityError(f"a link to {target!r}, which is not there")
         return real
+
+    def target(self, path: str) -> Path:
+        """Where a file is to be put, instead of whatever is there.
+
+        Raises:
+            IntegrityError: Something is in the way that nobody but its owner may remove.
+        """
+        named = self.directory / path
+        parent = Path(os.path.realpath(named.parent))
+        if not parent.is_relative_to(self.root):
+            raise IntegrityError(
+                f"{named}: its directory is a link out of {str(self.root)!r}",
+                hint="remove the link",
+            )
+        above = next(one for one in (named.parent, *named.parents) if os.path.lexists(one))
+        if not above.is_dir() or (named.is_dir() and not named.is_symlink()):
+            inside = "directory" if above.is_dir() else "file"
+            raise IntegrityError(f"{named}: a {inside} is in its place", hint="remove it")
+        return named
+
+    def link(self, path: str, blob: Path) -> None:
+        """Let a file of a snapshot be a link to its bytes."""
+        named = self.target(path)
+        named.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.scratch / "link"
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(os.path.relpath(blob, named.parent))
+        fresh.replace(named)
 
     @contextmanager
     def open(self, real: Path) -> Iterator[tuple[BinaryIO, Identity]]:
@@ -87,17 +119,24 @@ class Place:
         yield from _below(str(self.directory), "")
 
 
-def place_of(pin: ModelPin, root: Path, *, alone: bool) -> Place:
+def place_of(pin: ModelPin, root: Path, *, alone: bool, cache: bool | None = None) -> Place:
     """Where ``pin`` is in ``root``.
 
     Args:
         alone: Whether it is the only model, and ``root`` its own directory.
+        cache: Whether it is the hub's cache; ``None`` for as it looks.
     """
     real = Path(os.path.realpath(root))
-    cached = real / f"models--{pin.repository.replace('/', '--')}"
-    if cached.is_dir():
-        return Place(root=real, directory=cached / "snapshots" / pin.commit.hex)
-    return Place(root=real, directory=real if alone else real / pin.name)
+    held = real / f"models--{pin.repository.replace('/', '--')}"
+    if held.is_dir() if cache is None else cache:
+        return Place(
+            root=real,
+            directory=held / "snapshots" / pin.commit.hex,
+            scratch=held / ".builder",
+            blobs=held / "blobs",
+        )
+    directory = real if alone else real / pin.name
+    return Place(root=real, directory=directory, scratch=directory / _OWN / "builder")
 
 
 def _below(directory: str, prefix: str) -> Iterator[str]:

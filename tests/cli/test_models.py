@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from builder.digest import ObjectId
 from builder.lock.codec import write_models
 from tests.cli.conftest import Builder
 from tests.models.worlds import SHARDS, lay, pin_of, tiny
+from tests.standin.hub import stand_in_hub
 
 FILES = tiny()
 SIZE = sum(map(len, FILES.values()))
@@ -72,8 +74,8 @@ def test_what_differs_is_named_and_fails(builder: Builder, weights: Path) -> Non
     )
     assert ran.err == (
         "builder: error: models: tiny: not what was locked\n"
-        "  hint: fetch what is missing, short or wrong again; remove what is extra, or pin it by"
-        " include; bump the pin where files are unhashed\n"
+        "  hint: builder models fetch brings what is missing, short or wrong; remove what is extra,"
+        " or pin it by include; bump the pin where files are unhashed\n"
     )
     document = builder("models", "verify", "hello", "--dir", weights, "--json").json
     assert document["error"]["exit_status"] == 4
@@ -97,6 +99,31 @@ def test_a_name_that_is_no_text_is_told_all_the_same(builder: Builder, weights: 
     assert ran.status == 4
     assert "tiny: x\\udcff\\n: extra\n" in ran.out
     assert builder("models", "verify", "hello", "--dir", weights, "--json").status == 4
+
+
+def test_fetch_brings_what_verify_asks_for(
+    builder: Builder, weights: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stand_in_hub() as hub:
+        commit = hub.model("Team/Tiny", FILES).refs["main"]
+        pin = pin_of(FILES, commit=ObjectId(commit))
+        (project / "lockfiles/models.yaml").write_bytes(write_models({"tiny": pin}))
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        ran = builder("models", "fetch", "hello", "--dir", project / "new/w")
+        cached = builder("models", "fetch", "hello", "--dir", project / "hub", "--cache", "--json")
+    table = (
+        "MODEL  SIZE   OK  MISSING  EXTRA  SHORT  WRONG  UNHASHED\n"
+        f"tiny   {SIZE} B  4   0        0      0      0      0\n"
+    )
+    assert (ran.status, ran.out, ran.err) == (0, table, "")
+    assert builder("models", "verify", "hello", "--dir", project / "new/w").out == table
+    directory = project / "hub/models--Team--Tiny/snapshots" / commit
+    assert cached.json["models"][0]["directory"] == str(directory)
+    assert builder("models", "verify", "hello", "--dir", project / "hub").out == table
+    (directory / SHARDS[0]).unlink()
+    ran = builder("models", "fetch", "hello", "--dir", project / "hub", "--offline")
+    assert (ran.status, ran.out) == (8, "")
+    assert "--offline forbids to ask" in ran.err
 
 
 def test_a_variant_without_models_is_refused(builder: Builder, tmp_path: Path) -> None:

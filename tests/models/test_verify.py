@@ -30,11 +30,6 @@ from tests.models.worlds import (
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
-@pytest.fixture
 def root(tmp_path: Path) -> Path:
     return lay(tmp_path / "tiny", tiny())
 

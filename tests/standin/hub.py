@@ -40,7 +40,8 @@ class HeldModel:
 
     def commit(self, files: dict[str, bytes], *, ref: str = "main") -> str:
         """Make a commit of exactly these files, and move ``ref`` to it."""
-        text = repr((len(self.commits), sorted(files.items()))).encode()
+        listing = sorted((path, blob_id(data)) for path, data in files.items())
+        text = repr((len(self.commits), listing)).encode()
         commit = hashlib.sha1(text, usedforsecurity=False).hexdigest()
         self.commits[commit] = dict(files)
         self.refs[ref] = commit
