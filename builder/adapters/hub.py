@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 from builder import canonical
 from builder.adapters.hub_download import alone_in, download
@@ -20,7 +20,7 @@ from builder.adapters.hub_settings import OFFICIAL, HubSettings
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.registry.failures import answered
 from builder.adapters.registry.http import requests
-from builder.adapters.registry.request import Request, origin, shown
+from builder.adapters.registry.request import Request, follow, origin, shown
 from builder.adapters.registry.transport import Transport
 from builder.errors import (
     AuthError,
@@ -150,7 +150,7 @@ class HubClient:
         if target is None:
             return None
         endpoint = self._settings.endpoint
-        url = urljoin(response.url, target)
+        url = follow(response.url, target, what=what)
         if url.startswith(f"{OFFICIAL}/"):
             url = endpoint + url.removeprefix(OFFICIAL)
         if origin(url) != origin(endpoint):

@@ -94,7 +94,8 @@ def _bring(
                 own.advance(count)
                 crew.advance(count)
 
-            hub.download(pin.repository, pin.commit.hex, file, advance)
+            if place.blobs is None or not _here(crew, file):
+                hub.download(pin.repository, pin.commit.hex, file, advance)
 
     total = sum(file.size for file in wanted)
     with (
@@ -125,6 +126,17 @@ def _wanted(file: ModelFile, place: Place, names: Mapping[str, str]) -> WantedFi
     )
 
 
+def _here(crew: Crew, file: WantedFile) -> bool:
+    """Whether the hub's cache has these bytes already, from another revision."""
+    try:
+        with file.target.open("rb", buffering=0) as blob:
+            if os.fstat(blob.fileno()).st_size != file.size:
+                return False
+            return crew.digest(blob) == file.digest
+    except OSError:
+        return False
+
+
 def _check_space(files: Sequence[WantedFile], place: Place) -> None:
     """Hold what is to come to what is free: half a model is of no use to anybody."""
     here = sum(file.part.stat().st_size for file in files if file.part.exists())
@@ -133,7 +145,7 @@ def _check_space(files: Sequence[WantedFile], place: Place) -> None:
     free = status.f_bavail * status.f_frsize
     if needed > free:
         raise EnvironmentFault(
-            f"{place.directory}: {needed} bytes are to be fetched, {free} are free",
+            f"{str(place.directory)!r}: {needed} bytes are to be fetched, {free} are free",
             hint="free some space, or name another directory",
         )
 

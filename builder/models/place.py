@@ -78,13 +78,13 @@ class Place:
         parent = Path(os.path.realpath(named.parent))
         if not parent.is_relative_to(self.root):
             raise IntegrityError(
-                f"{named}: its directory is a link out of {str(self.root)!r}",
+                f"{str(named)!r}: its directory is a link out of {str(self.root)!r}",
                 hint="remove the link",
             )
         above = next(one for one in (named.parent, *named.parents) if os.path.lexists(one))
         if not above.is_dir() or (named.is_dir() and not named.is_symlink()):
             inside = "directory" if above.is_dir() else "file"
-            raise IntegrityError(f"{named}: a {inside} is in its place", hint="remove it")
+            raise IntegrityError(f"{str(named)!r}: a {inside} is in its place", hint="remove it")
         return named
 
     def link(self, path: str, blob: Path) -> None:

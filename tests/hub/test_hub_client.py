@@ -298,6 +298,8 @@ def test_an_odd_listing_is_refused(
         pytest.param(
             "http://other.invalid/", NetworkError, "goes on at another host", id="another host"
         ),
+        pytest.param("http://[", NetworkError, "cannot be followed", id="no address"),
+        pytest.param("http://h:x/", NetworkError, "cannot be followed", id="no port"),
     ],
 )
 def test_a_listing_goes_on_at_the_hub_and_comes_to_an_end(

@@ -341,6 +341,20 @@ def test_the_hubs_cache_is_laid_out_as_the_hubs_own_library_does(
     assert bring(pin).ok
 
 
+def test_the_bytes_of_another_revision_in_the_hubs_cache_are_linked(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    files = tiny()
+    bring(held(server, files), cache=True)
+    changed = files | {"config.json": b"[]\n"}
+    commit = server.models[NAME].commit(changed)
+    server.calls.clear()
+    assert bring(pin_of(changed, commit=ObjectId(commit))).ok
+    asked = [call.path for call in server.calls if "/resolve/" in call.path]
+    assert asked == [f"/{NAME}/resolve/{commit}/config.json"]
+    assert len(list((tmp_path / "w/models--Team--Tiny/snapshots").iterdir())) == 2
+
+
 def test_a_killed_fetch_goes_on(server: StandInHub, tmp_path: Path) -> None:
     data = random.Random(9).randbytes(4 << 20)
     pin = held(server, {"model.bin": data})
