@@ -39,6 +39,10 @@ image: venv ## bake a variant: make image VARIANT=demo
 demo: ## bake the demo, offline, from the files in this repository alone
 	@$(MAKE) --no-print-directory image VARIANT=demo
 
+.PHONY: nightly
+nightly: venv ## try every pin that follows something; ARGS=--propose for pull requests
+	@$(VENV)/bin/builder nightly $(ARGS)
+
 # --- check -------------------------------------------------------------------------------------
 
 .PHONY: check

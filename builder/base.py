@@ -49,9 +49,9 @@ class Base:
     origin: Origin = field(repr=False)
     reference: Reference | None = None
     index: Digest | None = None
-    copies: tuple[Reference, ...] = field(default=(), repr=False)
     files: tuple[Digest | None, ...] = ()
     """What the lock says of the layers' file indexes, bottom first; empty where it says nothing."""
+    copies: tuple[Reference, ...] = field(default=(), repr=False)
     twin: Twin | None = None
 
     @property
@@ -67,11 +67,11 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
     Raises:
         IntegrityError: The documents contradict each other or the platform.
     """
-    found = document(digest, origin, store)
+    found = read_document(digest, origin, store)
     index: Digest | None = None
     if isinstance(found, Index):
         index = found.digest
-        found = document(found.select(platform, at=at).digest, origin, store)
+        found = read_document(found.select(platform, at=at).digest, origin, store)
     if not isinstance(found, Manifest):
         raise IntegrityError(f"{at}: an index inside an index")
     config = raw_config(found, origin=origin, store=store, at=at)
@@ -158,7 +158,7 @@ def labels_of(config: bytes) -> dict[str, str]:
     return dict(settings.get("Labels") or {})
 
 
-def document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
+def read_document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
     """An index or manifest by digest, fetched once.
 
     Raises:

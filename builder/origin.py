@@ -7,6 +7,7 @@ is there may be had again in a minute, and a build does not depend on how the ne
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -50,6 +51,19 @@ class RegistryOrigin:
 
 OpenCopy: TypeAlias = Callable[[Escrow], Origin]
 """Opens a place of ours. Raises ProjectError where a layout is not there."""
+
+
+def opener(
+    root: Path, *, registry: Callable[[], Registry], open_layout: Callable[[Path], Origin]
+) -> OpenCopy:
+    """Opens the places that a lock of the project in ``root`` names."""
+
+    def open_copy(copy: Escrow) -> Origin:
+        if copy.registry is not None:
+            return RegistryOrigin(registry, copy.registry)
+        return open_layout(root / str(copy.layout))
+
+    return open_copy
 
 
 def place_of(copy: Escrow) -> str:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from builder.base import Base, Twin, document, obtain
+from builder.base import Base, Twin, obtain, read_document
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
 from builder.lock.model import ImagePin, LayerPin, PlatformPin
@@ -99,7 +99,7 @@ def _twin(pin: ImagePin, platform: Platform, gone: GoneError, copies: Copies, st
         known.config,
     )
     twin = Twin(of=known.manifest, place=place_of(copy))
-    return replace(base, reference=copy.registry, index=None, twin=twin, files=_files(known))
+    return replace(base, reference=copy.registry, index=None, files=_files(known), twin=twin)
 
 
 def _obtain_pinned(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> Base:
@@ -127,8 +127,8 @@ def _obtain_pinned(pin: ImagePin, platform: Platform, origin: Origin, store: Sto
         base,
         reference=pin.follows,
         index=pin.index,
-        copies=tuple(dict.fromkeys(registries)),
         files=_files(known),
+        copies=tuple(dict.fromkeys(registries)),
     )
 
 
@@ -141,7 +141,7 @@ def _member(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> 
     the lock can do without it."""
     assert pin.index is not None
     try:
-        index = document(pin.index, origin, store)
+        index = read_document(pin.index, origin, store)
     except GoneError as error:
         if pin.platform(platform) is None:
             raise

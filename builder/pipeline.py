@@ -2,96 +2,35 @@
 that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from builder import base as bases
+from builder import canonical, notes
 from builder.base import Base
-from builder.build_record import Build
+from builder.build_record import Build, describe
+from builder.digest import Digest
+from builder.errors import ProjectError
 from builder.image import assemble
-from builder.lock.model import Escrow
 from builder.materials import PinnedMaterials
-from builder.named import keep, name_it
 from builder.oci import Platform
-from builder.origin import Origin, RegistryOrigin
+from builder.origin import OpenCopy, opener
+from builder.outcome import LayerOutput
 from builder.pinned_base import obtain_pinned
 from builder.plan import Plan, pinned, plan
-from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
+from builder.ports import Store
 from builder.project import Project
-from builder.realise import realise
+from builder.realise import Realised, realise
 from builder.results import compare, hold_to
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.policy import Ruling
-    from builder.sandbox import Sandbox
-    from builder.upstream import Forge, History, Hub
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """What the flow may touch. The adapters that a no-op build does not need are made when they
-    are first asked for."""
-
-    store: Store
-    progress: Progress
-    make_registry: Callable[[], Registry]
-    make_git: Callable[[], Git]
-    make_wheels: Callable[[], Wheels]
-    make_engine: Callable[[], Engine]
-    make_sandbox: "Callable[[Base | None], Sandbox]"
-    make_history: "Callable[[], History]"
-    make_forge: "Callable[[], Forge]"
-    make_hub: "Callable[[], Hub]"
-    today: date
-    """In UTC."""
-    now: str
-    """In UTC, as locks write it: ``2026-05-11T00:00:00Z``."""
-    root: Path
-    """The project's directory."""
-    open_layout: Callable[[Path], Origin]
-    make_layout: Callable[[Path], Store]
-
-    def open_copy(self, copy: Escrow) -> Origin:
-        """A place of ours that a lock names (:data:`builder.origin.OpenCopy`)."""
-        if copy.registry is not None:
-            return RegistryOrigin(lambda: self.registry, copy.registry)
-        return self.open_layout(self.root / str(copy.layout))
-
-    @cached_property
-    def registry(self) -> Registry:
-        return self.make_registry()
-
-    @cached_property
-    def history(self) -> "History":
-        return self.make_history()
-
-    @cached_property
-    def forge(self) -> "Forge":
-        return self.make_forge()
-
-    @cached_property
-    def hub(self) -> "Hub":
-        return self.make_hub()
-
-    @cached_property
-    def git(self) -> Git:
-        return self.make_git()
-
-    @cached_property
-    def engine(self) -> Engine:
-        return self.make_engine()
-
-    @cached_property
-    def wheels(self) -> Wheels:
-        return self.make_wheels()
 
 
 def build(
@@ -104,6 +43,7 @@ def build(
     check: bool = False,
     locked: bool = False,
     held: bool = True,
+    named: bool = True,
 ) -> Build:
     """Take variant ``name`` to an image in the store, referenced under its name.
 
@@ -112,6 +52,7 @@ def build(
         check: Run every step again and compare.
         locked: Refuse another result than the accepted one.
         held: Refuse another outcome of a patch set than the accepted one.
+        named: Point the variant's name in the store at the image.
 
     Raises:
         BuilderError: Of the kind of what is wrong; nothing is referenced that was not before.
@@ -129,22 +70,23 @@ def build(
         progress=world.progress,
         check=check,
     )
-    image = assemble(
-        base,
-        [
-            (f"builder {item.step.kind} {item.step.name}", item.output.layer)
-            for item in steps
-            if item.output.layer is not None
-        ],
-        settings=variant.image,
-        platform=platform,
-    )
+    image = assemble(base, _layers(steps), settings=variant.image, platform=platform)
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
     keep(made, store=world.store)
     _tell_lost(made, world.store)
     _hold(made, project, locked=locked, held=held)
-    name_it(made, store=world.store)
+    if named:
+        name_it(made, store=world.store)
     return made
+
+
+def _layers(steps: Iterable[Realised]) -> list[tuple[str, LayerOutput]]:
+    """Each layer with what the image's history says of it."""
+    return [
+        (f"builder {item.step.kind} {item.step.name}", item.output.layer)
+        for item in steps
+        if item.output.layer is not None
+    ]
 
 
 def _tell_lost(made: Build, store: Store) -> None:
@@ -217,7 +159,7 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 platform,
                 store=world.store,
                 registry=lambda: world.registry,
-                open_copy=world.open_copy,
+                open_copy=copies_of(project, world),
             )
         case LayoutBase(layout=layout, digest=digest):
             return bases.obtain(
@@ -227,6 +169,11 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 store=world.store,
                 at=f"{variant.at}: base",
             )
+
+
+def copies_of(project: Project, world: World) -> OpenCopy:
+    """Opens the places of ours that the project's locks name."""
+    return opener(project.root, registry=lambda: world.registry, open_layout=world.open_layout)
 
 
 def chained(
@@ -263,5 +210,46 @@ def materials(
         git=lambda: world.git,
         wheels=lambda: world.wheels,
         make_sandbox=cache(lambda: world.make_sandbox(base)),
-        open_copy=world.open_copy,
+        open_copy=copies_of(project, world),
     )
+
+
+def reference_name(variant: str, platform: Platform) -> str:
+    """The name of an image in the store's index: the variant's, with the platform where it is not
+    the usual one."""
+    usual = Platform("linux", "amd64")
+    return variant if platform == usual else f"{variant}-{str(platform).replace('/', '-')}"
+
+
+def keep(build: Build, *, store: Store) -> None:
+    """Put config, manifest and record into the store: what ``explain`` needs, also of a build that
+    is not what was accepted."""
+    image = build.image
+    store.put(image.config)
+    store.put(image.manifest.raw)
+    raw = canonical.encode(describe(build))
+    if store.note(notes.IMAGE, image.digest.hex) != raw:
+        store.take_note(notes.IMAGE, image.digest.hex, raw)
+
+
+def name_it(build: Build, *, store: Store) -> None:
+    """Point the variant's name at its image: the last, visible act."""
+    image = build.image
+    reference = reference_name(build.variant.name, image.platform)
+    if store.references().get(reference) != image.manifest.descriptor:
+        store.set_reference(reference, image.manifest.descriptor)
+
+
+def kept(project: Project, name: str, *, store: Store, platform: Platform) -> Digest:
+    """The digest under which the last build of a variant stands in the store.
+
+    Raises:
+        ProjectError: It was not built on this machine.
+    """
+    project.variant(name)
+    descriptor = store.references().get(reference_name(name, platform))
+    if descriptor is None:
+        raise ProjectError(
+            f"variant {name!r} was not built for {platform} yet", hint=f"builder build {name}"
+        )
+    return descriptor.digest

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,11 +99,13 @@ class Answer:
 
     @property
     def complaint(self) -> str:
-        """The lines of stderr that say what is wrong, without credentials, on one line."""
+        """The lines of stderr that say what is wrong, on one line, without credentials and
+        without what a remote may send to steer a terminal."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         told = [line for line in lines if re.match(r"(fatal|error|remote|ssh|\S+@\S+): ", line)]
         text = "; ".join(told or lines[-1:]) or f"git exited with status {self.status}"
-        return re.sub(r"://[^/@\s']+@", "://", text)[:500]
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        return re.sub(r"://[^/@\s']+@", "://", shown)[:500].strip()
 
 
 class GitProcess:
@@ -120,6 +122,7 @@ class GitProcess:
         stdin: BinaryIO | bytes | None = None,
         protocols: str = "",
         keep: int | None = None,
+        extra: Mapping[str, str] | None = None,
     ) -> Answer:
         """Run one command to its end.
 
@@ -129,6 +132,7 @@ class GitProcess:
             stdin: A real file to read from, or bytes; nothing by default.
             protocols: What ``GIT_ALLOW_PROTOCOL`` permits; nothing by default.
             keep: A file descriptor that git shall hold open (a lock that outlives us).
+            extra: More of the environment: another index, an author, a header with credentials.
 
         Raises:
             EnvironmentFault: There is no git.
@@ -141,7 +145,7 @@ class GitProcess:
                 stdin=subprocess.DEVNULL if given is None and data is None else given,
                 input=data,
                 capture_output=True,
-                env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols},
+                env=self._env() | {"GIT_ALLOW_PROTOCOL": protocols} | dict(extra or {}),
                 pass_fds=() if keep is None else (keep,),
                 check=False,
             )
@@ -222,7 +226,7 @@ _NETWORK = (
 # repositories say both at once, and then only "who are you" is known.
 _KINDS: Sequence[tuple[str, type[BuilderError], str | None]] = (
     (r"No space left on device", EnvironmentFault, "free some space"),
-    (r"fsck error|fatal: bad object|invalid object", IntegrityError, None),
+    (r"fsck error|fatal: bad object|invalid object|repository corruption", IntegrityError, None),
     (r"error: 429", RateLimitError, "try again later, or configure a mirror in builder.yaml"),
     (r"mismatched algorithms", GoneError, "the repository names its objects by another hash"),
     (_AUTH, AuthError, "the repository may be private, renamed or gone; keys come from ssh-agent"),

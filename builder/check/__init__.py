@@ -6,6 +6,7 @@ Every file is looked at by itself, so that a broken one hides nothing of the oth
 from collections.abc import Callable, Iterable
 from datetime import date
 
+from builder.check.composes import composes
 from builder.check.files import documents, orphans, readable, strays
 from builder.check.finding import Finding, Severity
 from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
@@ -62,6 +63,7 @@ def check(
     findings += models(lock)
     findings += plugins(lock)
     findings += waivers(lock, today)
+    findings += composes(project, wanted, platform=platform)
     if not wanted:
         findings += needless_waivers(lock)
         findings += orphans(project)

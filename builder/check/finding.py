@@ -7,7 +7,8 @@ from enum import StrEnum
 from builder.errors import BuilderError
 
 _PLACE = re.compile(
-    r"((?:builder\.yaml|(?:variants|lockfiles|overlays)/[^:\s]+)(?::\d+){0,2}): (.*)", re.DOTALL
+    r"((?:builder\.yaml|(?:variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
+    re.DOTALL,
 )
 
 

@@ -13,11 +13,11 @@ from builder.cli import show, unchanged
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
-from builder.named import reference_name
 from builder.outcome import LayerOutput
-from builder.pipeline import World, build
+from builder.pipeline import build, reference_name
 from builder.realise import Realised
 from builder.reference import Reference
+from builder.world import World
 
 
 @project_command(

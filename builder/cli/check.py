@@ -40,7 +40,7 @@ def command(context: click.Context, site: Site, variants: tuple[str, ...]) -> No
         facts=lambda pin, materials: facts_of(pin, materials, store=store, keep=False),
         today=site.today,
     )
-    show.result(site.settings, _document(findings), _text(findings))
+    show.result(site.settings, document(findings), text(findings))
     context.exit(max((item.exit_status for item in findings), default=0))
 
 
@@ -61,7 +61,8 @@ def _at_hand(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
     )
 
 
-def _document(findings: Sequence[Finding]) -> dict[str, Any]:
+def document(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Findings for ``--json``."""
     return {
         "findings": [
             {
@@ -75,7 +76,8 @@ def _document(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _text(findings: Sequence[Finding]) -> str:
+def text(findings: Sequence[Finding]) -> str:
+    """Findings as a table, for people."""
     if not findings:
         return "nothing to report"
     rows = []

@@ -27,10 +27,10 @@ from builder.cli.settings import (
 from builder.cli.world import open_project, open_store, open_world, platform_of, today
 from builder.digest import Digest
 from builder.errors import ProjectError, UsageError
-from builder.named import kept
 from builder.oci import Platform
-from builder.pipeline import World
+from builder.pipeline import kept
 from builder.project import Project
+from builder.world import World
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -8,7 +8,7 @@ from builder.build_record import recorded
 from builder.cli import show
 from builder.cli.site import VARIANT, Site, project_command
 from builder.digest import Digest
-from builder.named import kept
+from builder.pipeline import kept
 from builder.why import Touch, Trail, trail
 
 

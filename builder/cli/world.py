@@ -13,9 +13,9 @@ from builder.cli.settings import Settings
 from builder.errors import EnvironmentFault
 from builder.oci import Platform
 from builder.origin import Origin
-from builder.pipeline import World
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Project
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration
@@ -90,7 +90,6 @@ def open_world(
         make_hub=adapters.hub,
         today=today(),
         now=now(),
-        root=project.root,
         open_layout=adapters.layout,
         make_layout=FileStore,
     )
@@ -143,8 +142,12 @@ class _Adapters:
 
     def hub(self) -> "Hub":
         from builder.adapters.hub import HubClient
+        from builder.adapters.hub_settings import HubSettings
 
-        return HubClient(offline=self.settings.offline)
+        settings = HubSettings.of(self.settings.environment, offline=self.settings.offline)
+        client = HubClient(settings)
+        self.closing.callback(client.close)
+        return client
 
     def wheels(self) -> Wheels:
         from builder.adapters.wheelhouse import Wheelhouse

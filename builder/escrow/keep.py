@@ -14,10 +14,11 @@ from builder.lock.edit import file_of
 from builder.lock.model import Escrow, GenesisPin, ImagePin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.origin import place_of
-from builder.pipeline import World, materials, obtain
+from builder.pipeline import materials, obtain
 from builder.project import Project
 from builder.value import value
 from builder.variant import Variant
+from builder.world import World
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 6
@@ -133,12 +134,12 @@ def record(project: Project, kept: Sequence[Kept]) -> None:
     """Write into the lock where each pin is kept, behind the places that it has already.
 
     Raises:
-        ProjectError: A lockfile is not what it was when its pins were read; none is written.
+        ProjectError: A lockfile was changed meanwhile. What was kept stays, and is not sent again.
     """
-    pins = [
+    new = [
         replace(item.pin, escrow=(*item.pin.escrow, item.entry))
         for item in kept
         if item.entry is not None and not item.recorded
     ]
-    files = dict.fromkeys(map(file_of, pins))
-    project.put_pins(pins, seen={file: project.lockfile(file) for file in files})
+    seen = {file: project.lockfile(file) for file in map(file_of, new)}
+    project.put_pins(new, seen=seen)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from builder import artifact
-from builder import base as bases
 from builder.artifact import Kind
-from builder.base import Base
+from builder.base import Base, read_document
 from builder.digest import CHUNK, Digest
 from builder.errors import ProjectError
 from builder.export import layer_blob
@@ -58,7 +57,7 @@ def of_base(
         GoneError, NetworkError: A document cannot be had.
     """
     if all_platforms and pin.index is not None and base.twin is None:
-        index = bases.document(pin.index, base.origin, store)
+        index = read_document(pin.index, base.origin, store)
         documents = tuple(dict.fromkeys(_below(index, base.origin, store)))
     elif pin.platform(platform) is None:
         raise ProjectError(
@@ -90,7 +89,7 @@ def _below(document: Manifest | Index, origin: Origin, store: Store) -> Iterator
     """A document and all that it leads to, the lowest first."""
     if isinstance(document, Index):
         for item in document.manifests:
-            yield from _below(bases.document(item.digest, origin, store), origin, store)
+            yield from _below(read_document(item.digest, origin, store), origin, store)
     yield document
 
 

@@ -228,8 +228,15 @@ class Project(Pins):
             *(f"overlays/{name}/{OVERLAY_FILE}" for name in self.overlays),
         )
 
+    def composes(self) -> tuple[str, ...]:
+        """The compose files of the project, sorted: those below ``composes/`` and those that
+        builder.yaml names."""
+        below = self._files.tree("composes") if self._files.is_directory("composes") else ()
+        found = {f"composes/{name}" for name in below if name.endswith((".yml", ".yaml"))}
+        return tuple(sorted(found | {item.file for item in self.settings.composes}))
+
     def document(self, file: str) -> bytes:
-        """The bytes of one of :meth:`documents`, unparsed."""
+        """The bytes of one of :meth:`documents` or :meth:`composes`, unparsed."""
         data = self._read(file)
         if data is None:
             raise ProjectError(f"{file}: no such file")

@@ -99,10 +99,10 @@ def complete_image(
     *,
     platforms: tuple[Platform, ...],
     registry: Registry,
-    open_copy: OpenCopy,
     store: Store,
     progress: Progress,
     now: str,
+    open_copy: OpenCopy,
     inside: bool = True,
 ) -> Resolved[ImagePin]:
     """Fill in what a locked pin lacks, without moving it: by its digests. What is there is checked
@@ -114,6 +114,7 @@ def complete_image(
 
     Args:
         platforms: Those of the project; those of the pin are completed, too.
+        open_copy: Opens the copies of ours that the pin names, for what upstream has no more.
         inside: As for :func:`resolve_image`. Layers are read where ``vllm`` or a layer's ``files``
             is missing.
 
@@ -145,7 +146,7 @@ def _named(
 ) -> Manifest | Index:
     """What a tag names. The registry's word on its digest is checked by what is behind it."""
     named = registry.resolve(follows)
-    document = bases.document(named.digest, origin, store)
+    document = bases.read_document(named.digest, origin, store)
     if (document.media_type, len(document.raw)) != (named.media_type, named.size):
         raise IntegrityError(
             f"{at}: the registry says that the tag is of {named.size} bytes of"
@@ -248,7 +249,7 @@ def _addable(
     try:
         if pin.index is None:
             raise GoneError(f"{at}: no index is pinned")
-        document = bases.document(pin.index, origin, store)
+        document = bases.read_document(pin.index, origin, store)
         have, remarks = available(document, (*pinned, *new), origin=origin, store=store, at=at)
     except GoneError as error:
         if not pinned:
@@ -267,7 +268,7 @@ def _index_of(
         return pin.index, ()
     try:
         named = registry.resolve(replace(pin.follows, digest=None)).digest
-        if pin.index is None and _is_of(pin, bases.document(named, origin, store)):
+        if pin.index is None and _is_of(pin, bases.read_document(named, origin, store)):
             return named, ()
     except GoneError:
         return pin.index, (f"the tag {tag} is gone upstream, what it named is pinned",)

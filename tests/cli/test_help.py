@@ -12,7 +12,8 @@ from builder.cli.app import COMMANDS, app
 from tests.cli.conftest import Builder
 from tests.plugins.golden import Golden
 
-STORE_COMMANDS = ("verify", "gc", "du")
+GROUPED = ("store verify", "store gc", "store du", "compose pin", "compose check")
+"""The commands of groups."""
 
 
 def help_of(*words: str) -> str:
@@ -33,9 +34,10 @@ def test_each_command_explains_itself(name: str, golden: Golden) -> None:
     golden(f"cli/help/{name}.txt", help_of(name))
 
 
-@pytest.mark.parametrize("name", STORE_COMMANDS)
-def test_each_store_command_explains_itself(name: str, golden: Golden) -> None:
-    golden(f"cli/help/store-{name}.txt", help_of("store", name))
+@pytest.mark.parametrize("name", GROUPED)
+def test_each_command_of_a_group_explains_itself(name: str, golden: Golden) -> None:
+    words = name.split()
+    golden(f"cli/help/{'-'.join(words)}.txt", help_of(*words))
 
 
 def test_the_list_of_commands_has_the_first_line_of_each() -> None:

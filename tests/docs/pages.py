@@ -33,7 +33,15 @@ _CONSOLE = re.compile(
     r"^(?P<mark><!-- (?P<when>not run|with \w+)[^\n]* -->\n)?```console\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_PROJECT = ("builder.yaml", "demo", "docs/examples", "lockfiles", "overlays", "variants")
+_PROJECT = (
+    "builder.yaml",
+    "composes",
+    "demo",
+    "docs/examples",
+    "lockfiles",
+    "overlays",
+    "variants",
+)
 
 
 def files_of(page: str) -> dict[str, str]:

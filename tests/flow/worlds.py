@@ -18,9 +18,9 @@ from builder.cli.world import open_world
 from builder.digest import Digest
 from builder.oci import Platform
 from builder.origin import Origin
-from builder.pipeline import World
 from builder.project import Project
 from builder.sandbox import Sandbox
+from builder.world import World
 from tests.flow.images import PACKAGES, MadeImage, Node, image
 
 AMD64 = Platform("linux", "amd64")

@@ -73,7 +73,7 @@ def test_the_change_stays_usable_when_the_pull_request_is_gone(
         world.pull(before=pin)
     assert caught.value.message == f"pull 'fix': {URL} has no {PULL}"
 
-    def nobody() -> NoReturn:
+    def nobody(*_: object) -> NoReturn:
         raise AssertionError("asked")
 
     materials = PinnedMaterials(
@@ -82,7 +82,7 @@ def test_the_change_stays_usable_when_the_pull_request_is_gone(
         git=nobody,
         wheels=nobody,
         make_sandbox=nobody,
-        open_copy=lambda _: nobody(),
+        open_copy=nobody,
     )
     assert materials.pull(pin) == world.git.diff(URL, base, head)
     assert zlib.decompress(world.store.note(notes.DIFF, f"{base}-{head}") or b"")
