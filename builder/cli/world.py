@@ -142,8 +142,12 @@ class _Adapters:
 
     def hub(self) -> "Hub":
         from builder.adapters.hub import HubClient
+        from builder.adapters.hub_settings import HubSettings
 
-        return HubClient(offline=self.settings.offline)
+        settings = HubSettings.of(self.settings.environment, offline=self.settings.offline)
+        client = HubClient(settings)
+        self.closing.callback(client.close)
+        return client
 
     def wheels(self) -> Wheels:
         from builder.adapters.wheelhouse import Wheelhouse

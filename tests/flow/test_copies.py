@@ -406,3 +406,18 @@ def test_check_is_quiet_about_a_base_that_is_kept(tiny: Tiny, registry: StandIn)
     assert "nobody keeps the bytes" in tiny.run("check").out
     assert tiny.run("escrow", "it", "--to", "oci:kept").status == 0
     assert tiny.run("check").out == "nothing to report\n"
+
+
+def test_a_repository_that_is_gone_is_asked_once_and_told_once(full: Outside, log: Log) -> None:
+    full.escrow()
+    full.forget()
+    full.lose()
+    log.lines.clear()
+    full.escrow(to="oci:second")  # three files of one source
+    assert fallbacks(log) == [
+        f"vllm.base <- {TO}",
+        f"pulls.seven <- {TO}",
+        f"sources.code <- {TO}",
+    ]
+    fetches = [line for line in log.lines if line.startswith("fetching ")]
+    assert len(fetches) == 2  # for the pull request, and for the source
