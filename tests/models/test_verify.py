@@ -267,13 +267,13 @@ def test_several_models_each_have_a_directory_of_their_name(
     assert (first.ok, told(second)) == (True, {"x": "extra"})
 
 
-A = safetensors({"a": b"1"})
+ONE = {"a.safetensors": safetensors({"a": b"1"})}
 
 
 def with_index(weights: dict[str, str]) -> dict[str, bytes]:
     """One file with one tensor, ``a``, and an index."""
     index = json.dumps({"weight_map": weights}).encode()
-    return {"a.safetensors": A, "model.safetensors.index.json": index}
+    return ONE | {"model.safetensors.index.json": index}
 
 
 @pytest.mark.parametrize(
@@ -295,9 +295,12 @@ def with_index(weights: dict[str, str]) -> dict[str, bytes]:
         pytest.param(
             {"a.safetensors": safetensors({"mtp.fc.qweight": b"1"})},
             {"require": ("mtp.fc.weight",), "forbid": ("mtp.fc.qweight",)},
-            "of 1 tensors it lacks mtp.fc.weight, which the pin requires and has mtp.fc.qweight",
+            "of 1 tensors it lacks mtp.fc.weight, which the pin requires and it has mtp.fc.qweight",
             id="require and forbid",
         ),
+        pytest.param(ONE, {"tensors": 2}, "of 1 tensors the pin wants 2", id="count"),
+        pytest.param(ONE, {"dtypes": ("BF16",)}, "are U8, the pin wants BF16", id="dtype"),
+        pytest.param({"a.json": b"{}"}, {"dtypes": ("U8",)}, "are none, the pin", id="no dtype"),
         pytest.param({"a.json": b"{}"}, {"require": ("a",)}, "of 0 tensors it lacks", id="none"),
     ],
 )  # fmt: skip
@@ -315,6 +318,11 @@ def test_files_that_are_what_was_locked_can_still_make_no_model(
         assert told(found) == {}
         assert not found.ok
         assert finding in "; ".join(found.tensors)
+
+
+def test_tensors_as_the_pin_has_them_are_in_order(root: Path, store: MemoryStore) -> None:
+    pin = replace(PIN, require=("embed",), forbid=("lm_head",), tensors=2, dtypes=("U8",))
+    assert checked(pin, root, store).ok
 
 
 def test_a_new_assertion_is_looked_at_though_all_files_are_remembered(
