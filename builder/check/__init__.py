@@ -12,7 +12,7 @@ from builder.check.escrow import unescrowed
 from builder.check.files import documents, orphans, readable, strays
 from builder.check.finding import Finding, Severity, exit_status
 from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
-from builder.check.pins import local_wheels, models, unused
+from builder.check.pins import known_failures, local_wheels, models, unused
 from builder.check.recipe import recipe
 from builder.check.stale import planned
 from builder.check.upstream import Upstream, upstream
@@ -63,6 +63,7 @@ def check(
         )
     findings += local_wheels(lock, at_hand.materials(lock))
     findings += models(lock)
+    findings += known_failures(lock)
     findings += plugins(lock)
     findings += waivers(lock, today)
     findings += unescrowed(lock, variants, settings.git_mirrors)

@@ -32,12 +32,11 @@ def _base(project: Project, variant: Variant, lock: Lock, platform: Platform) ->
         return
     pin = lock.images[variant.base.pin]
     if lacking := tuple(_lacking(pin, platform)):
-        shown = f"; builder plan {variant.name} shows the manifest to record"
         yield warning_at(
             pin.at,
             f"locked without {', '.join(lacking)}",
-            hint="each build asks the registry for what is missing"
-            + (shown if pin.platform(platform) is None else ""),
+            hint=f"each build asks the registry for what is missing: builder lock {pin.name}"
+            " writes it down",
         )
 
 
