@@ -347,7 +347,7 @@ def test_gone_at_the_copy_too_is_gone_and_says_who_was_asked(world: Based, kept:
     with pytest.raises(GoneError) as caught:
         world.bake()
     assert caught.value.exit_status == 7
-    assert caught.value.message.startswith("lockfiles/vllm.yaml:3: vllm.base: registry.test/base@")
+    assert caught.value.message.startswith("lockfiles/vllm.yaml:4: vllm.base: registry.test/base@")
     assert caught.value.hint is not None
     assert caught.value.hint.startswith(f"the copy at {TO}: {TO}@{world.made.digest}: ")
 

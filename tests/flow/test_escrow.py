@@ -11,8 +11,8 @@ import pytest
 from builder.artifact import Kind
 from builder.digest import Digest
 from builder.errors import NetworkError, ProjectError
-from builder.escrow.keep import record
-from builder.escrow.place import name_of
+from builder.escrow.keep import keep, record
+from builder.escrow.place import name_of, opened, parse
 from builder.lock import codec
 from builder.lock.model import Escrow, ImagePin
 from builder.oci import OCI_INDEX
@@ -22,7 +22,7 @@ from builder.reference import Reference
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Outside, outside
 from tests.flow.images import image, serve, serve_index
 from tests.flow.images import index_of as index_with_attestation
-from tests.flow.worlds import BASE, Tiny, base_image, clean_environment, command
+from tests.flow.worlds import AMD64, BASE, Tiny, base_image, clean_environment, command
 from tests.registry.images import index_of
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
@@ -140,7 +140,9 @@ def test_a_second_run_sends_nothing_and_leaves_the_lock_alone(
 
 def test_the_lock_changes_by_the_lines_of_the_copies_alone(world: Outside) -> None:
     project = Project(world.tiny.root)
-    (world.tiny.root / codec.IMAGES).write_bytes(codec.write_pins(ImagePin, project.images))
+    text = codec.write_pins(ImagePin, project.images)
+    text = text.replace(b"    follows:\n", b"    follows:  # for people\n\n")
+    (world.tiny.root / codec.IMAGES).write_bytes(text)
     before = world.lock_text("vllm").splitlines()
     world.escrow()
     world.escrow(to="oci:kept")
@@ -283,12 +285,20 @@ def test_a_pin_that_nobody_has_any_more_does_not_hold_up_the_others(world: Outsi
     assert "escrow" not in world.lock_text("vllm")
 
 
-def test_a_pin_that_changed_meanwhile_is_not_overwritten(world: Outside) -> None:
-    found = list(world.escrow().values())
-    world.tiny.pin(world.made, follows={"image": "registry.test/base", "tag": "other"})
+def test_a_lock_that_changed_meanwhile_is_not_overwritten(world: Outside) -> None:
+    project, now = world.tiny.world()
+    place = opened(
+        parse("oci:kept", root=world.tiny.root, at="--to"),
+        root=world.tiny.root,
+        registry=lambda: now.registry,
+        make_layout=now.make_layout,
+        progress=now.progress,
+    )
+    found = list(keep(project, ["it"], place, world=now, platform=AMD64))
+    world.tiny.pin(world.made, locked="2026-01-01T00:00:00Z")
     before = world.tiny.snapshot()
-    with pytest.raises(ProjectError, match="'base' was changed meanwhile"):
-        record(Project(world.tiny.root), [found[0]])
+    with pytest.raises(ProjectError, match="changed while the project was read"):
+        record(project, found)
     assert world.tiny.snapshot() == before
 
 
@@ -376,7 +386,7 @@ def test_without_a_place_it_asks_for_one_and_settings_may_have_it(world: Outside
     settings = world.tiny.root / "builder.yaml"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"escrow": "oci:a/../kept"}))
     assert world.run("escrow", "patched").status == 0
-    assert "- layout: kept" in world.lock_text("genesis")
+    assert "layout: kept" in world.lock_text("genesis")
     assert (world.tiny.root / "kept/oci-layout").is_file()
 
 
