@@ -25,7 +25,7 @@ def title(bump: Bump) -> str:
     """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``."""
     moved = [move for move in bump.moves if move.changes] or list(bump.moves)
     if not moved:
-        return "nothing to bump"
+        return "nothing to lock"
     first = moved[0]
     names = ", ".join(move.pin.name for move in moved)
     if first.before is None:
