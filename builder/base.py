@@ -4,47 +4,34 @@ Nothing of a layer is read here. Index, manifest and config are small and are ke
 digest, so that they are fetched once.
 """
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from builder import canonical
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
-from builder.lock.model import ImagePin
-from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
-from builder.ports import Registry, Store
+from builder.errors import IntegrityError, ProjectError
+from builder.oci import Index, Manifest, Platform, parse_document
+from builder.origin import Origin
+from builder.ports import Store
 from builder.reference import Reference
 from builder.value import field, value
 
-_log = logging.getLogger(__name__)
 _CONFIG_LIMIT = 16 << 20
 
 
-class Origin(Protocol):
-    """Where the blobs of a base come from."""
+@value
+class Twin:
+    """What a base is where the pinned one is gone: the same config, and so the same files, in other
+    blobs. Somebody pushed it through a program that packs layers anew.
 
-    def document(self, digest: Digest) -> bytes:
-        """An index or manifest by digest, verified."""
+    ``of`` is the manifest that is pinned, ``place`` where the twin is.
+    """
 
-    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
-        """A blob as a stream, verified at its end (see ``Registry.blob``)."""
+    of: Digest
+    place: str
 
-
-@value(kw_only=False)
-class RegistryOrigin:
-    """A repository of a registry. ``registry`` is called when something is really fetched, so
-    that a build that fetches nothing does not load a client."""
-
-    registry: Callable[[], Registry]
-    reference: Reference
-
-    def document(self, digest: Digest) -> bytes:
-        return self.registry().manifest(self.reference.at(digest)).raw
-
-    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
-        return self.registry().blob(self.reference, descriptor)
+    def __str__(self) -> str:
+        return f"a recompressed twin of {self.of}, at {self.place}"
 
 
 @value
@@ -52,7 +39,8 @@ class Base:
     """A base image on one platform.
 
     ``config`` is the config's exact bytes (see :func:`config_of` for its meaning); ``reference``
-    is where the lock says the image lives, ``None`` for a layout on disk.
+    is where the lock says the image lives, ``None`` for a layout on disk; ``copies`` are registries
+    of ours that keep it.
     """
 
     manifest: Manifest
@@ -63,83 +51,14 @@ class Base:
     index: Digest | None = None
     files: tuple[Digest | None, ...] = ()
     """What the lock says of the layers' file indexes, bottom first; empty where it says nothing."""
+    copies: tuple[Reference, ...] = field(default=(), repr=False)
+    twin: Twin | None = None
 
-
-def obtain_pinned(
-    pin: ImagePin, platform: Platform, *, store: Store, registry: Callable[[], Registry]
-) -> Base:
-    """The base that a lock entry pins.
-
-    Raises:
-        IntegrityError: What was fetched contradicts the lock: another config, other layers or
-            diff_ids, a manifest that is not a member of the pinned index.
-        ProjectError: The lock has neither an index nor this platform.
-        GoneError, NetworkError: A document is not in the store and cannot be had; the message
-            names the pin, the hint whoever keeps its bytes.
-    """
-    try:
-        return _obtain_pinned(pin, platform, RegistryOrigin(registry, pin.follows), store)
-    except GoneError as error:
-        raise GoneError(f"{pin.at}: {error.message}", hint=_copies(pin)) from error
-    except NetworkError as error:
-        hint = error.hint
-        if hint == NetworkError.usual_hint:  # others know better
-            hint = f"try again; {_copies(pin)}"
-        raise type(error)(f"{pin.at}: {error.message}", hint=hint) from error
-
-
-def _copies(pin: ImagePin) -> str:
-    """Where else the bytes of a base may be, which is what helps once upstream has deleted it."""
-    mirror = f"name it as a mirror of {pin.follows.registry} in builder.yaml"
-    if pin.escrow:
-        places = ", ".join(str(item.registry or item.layout) for item in pin.escrow)
-        return f"a copy is kept at {places}: {mirror}"
-    return (
-        f"the lock names no copy ('escrow' of {pin.name!r}): from a place that still has the image,"
-        f" skopeo copy --all --preserve-digests it to a registry, and {mirror}"
-    )
-
-
-def _obtain_pinned(pin: ImagePin, platform: Platform, origin: RegistryOrigin, store: Store) -> Base:
-    known = pin.platform(platform)
-    manifest_digest = None if known is None else known.manifest
-    if pin.index is not None:
-        member = _member(pin, platform, origin, store)
-        if manifest_digest is not None and member not in (None, manifest_digest):
-            raise IntegrityError(
-                f"{pin.at}: the lock pins manifest {manifest_digest} for {platform}, the pinned"
-                f" index has {member}"
-            )
-        manifest_digest = manifest_digest or member
-    if manifest_digest is None:
-        have = ", ".join(str(item) for item, _ in pin.platforms)
-        raise ProjectError(
-            f"{pin.at}: no manifest is pinned for platform {str(platform)!r}, it has: {have}",
-            hint="choose another with --platform, or lock this one",
-        )
-    base = obtain(manifest_digest, platform, origin=origin, store=store, at=pin.at)
-    if known is not None:
-        _compare(base, known.config, known.layers, at=pin.at)
-    files = () if known is None else tuple(layer.files for layer in known.layers)
-    return replace(base, reference=pin.follows, index=pin.index, files=files)
-
-
-def _member(
-    pin: ImagePin, platform: Platform, origin: RegistryOrigin, store: Store
-) -> Digest | None:
-    """What the pinned index has for a platform; ``None`` where upstream has deleted the index and
-    the lock can do without it."""
-    assert pin.index is not None
-    try:
-        index = document(pin.index, origin, store)
-    except GoneError as error:
-        if pin.platform(platform) is None:
-            raise
-        _log.warning("%s: the pinned index is gone (%s), going by the manifest", pin.at, error)
-        return None
-    if isinstance(index, Index):
-        return index.select(platform, at=f"{pin.at}: index {pin.index}").digest
-    return index.digest
+    @property
+    def sources(self) -> tuple[Reference, ...]:
+        """The repositories that may have its blobs, for mounts and pulls; no tag is to be asked."""
+        own = () if self.reference is None else (self.reference,)
+        return (*own, *self.copies)
 
 
 def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, at: str) -> Base:
@@ -148,11 +67,11 @@ def obtain(digest: Digest, platform: Platform, *, origin: Origin, store: Store, 
     Raises:
         IntegrityError: The documents contradict each other or the platform.
     """
-    found = document(digest, origin, store)
+    found = read_document(digest, origin, store)
     index: Digest | None = None
     if isinstance(found, Index):
         index = found.digest
-        found = document(found.select(platform, at=at).digest, origin, store)
+        found = read_document(found.select(platform, at=at).digest, origin, store)
     if not isinstance(found, Manifest):
         raise IntegrityError(f"{at}: an index inside an index")
     config = raw_config(found, origin=origin, store=store, at=at)
@@ -239,7 +158,7 @@ def labels_of(config: bytes) -> dict[str, str]:
     return dict(settings.get("Labels") or {})
 
 
-def document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
+def read_document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
     """An index or manifest by digest, fetched once.
 
     Raises:
@@ -248,25 +167,3 @@ def document(digest: Digest, origin: Origin, store: Store) -> Manifest | Index:
     if not store.has(digest):
         store.put(origin.document(digest))
     return parse_document(store.read(digest), media_type=None, at=f"document {digest}")
-
-
-def _compare(base: Base, config: Digest | None, layers: tuple[Any, ...], *, at: str) -> None:
-    if config is not None and config != base.manifest.config.digest:
-        raise IntegrityError(
-            f"{at}: the lock pins config {config}, the manifest has {base.manifest.config.digest}"
-        )
-    if not layers:
-        return
-    found = list(zip(base.manifest.layers, base.diff_ids, strict=True))
-    if len(found) != len(layers):
-        raise IntegrityError(
-            f"{at}: the lock pins {len(layers)} layers, the manifest has {len(found)}"
-        )
-    for number, (pin, (layer, diff_id)) in enumerate(zip(layers, found, strict=True)):
-        wanted = (pin.digest, pin.size, pin.diff_id or diff_id)
-        if wanted != (layer.digest, layer.size, diff_id):
-            raise IntegrityError(
-                f"{at}: layer {number}: the lock pins {pin.digest} ({pin.size} bytes, diff_id"
-                f" {pin.diff_id}), the image has {layer.digest} ({layer.size} bytes, diff_id"
-                f" {diff_id})"
-            )

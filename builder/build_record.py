@@ -61,6 +61,7 @@ def describe(build: Build) -> dict[str, Any]:
             "manifest": str(base.manifest.digest),
             "index": None if base.index is None else str(base.index),
             "reference": None if base.reference is None else str(base.reference),
+            **({"twin_of": str(base.twin.of)} if base.twin else {}),
         },
         "settings": settings_record(build.variant.image),
         "steps": [

@@ -16,12 +16,13 @@ from builder.materials import PinnedMaterials
 from builder.moves import Move
 from builder.oci import Platform
 from builder.patch_facts import facts_of
-from builder.pipeline import World
+from builder.pipeline import copies_of
 from builder.project import Project
 from builder.trial import VariantTrial, try_variant
 from builder.uses import uses
 from builder.value import field, value
 from builder.variant import PinnedBase, PullStep
+from builder.world import World
 
 
 @value
@@ -88,7 +89,7 @@ def tried(
         moves=tuple(moves),
         trials=trials,
         landed=landed,
-        remarks=(*_patch_sets(moves, world), *remarks),
+        remarks=(*_patch_sets(after, moves, world), *remarks),
         seen=seen,
         files=files,
     )
@@ -133,7 +134,7 @@ def write(project: Project, bump: Bump) -> tuple[str, ...]:
     return project.put_pins(pins, seen=bump.seen)
 
 
-def _patch_sets(moves: Iterable[Move], world: World) -> Iterator[str]:
+def _patch_sets(project: Project, moves: Iterable[Move], world: World) -> Iterator[str]:
     """What patch sets that move say of themselves now, beside what they said before."""
     materials = PinnedMaterials(
         lock=Lock(),
@@ -141,6 +142,7 @@ def _patch_sets(moves: Iterable[Move], world: World) -> Iterator[str]:
         git=lambda: world.git,
         wheels=lambda: world.wheels,
         make_sandbox=lambda: world.make_sandbox(None),
+        open_copy=copies_of(project, world),
     )
     for move in moves:
         if not isinstance(move.before, GenesisPin) or not isinstance(move.pin, GenesisPin):

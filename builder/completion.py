@@ -7,9 +7,10 @@ from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
 from builder.moves import KINDS, AnyResolved, Move, pins_of, resolved
 from builder.node import did_you_mean, nearest
 from builder.oci import Platform
-from builder.pipeline import World
+from builder.pipeline import copies_of
 from builder.project import Project
 from builder.resolve.images import complete_image
+from builder.world import World
 
 
 def completed(
@@ -33,11 +34,13 @@ def completed(
         Move(kind=kind, before=pin, resolved=whole)
         for kind, pin in found
         if not names or pin.name in names
-        for whole in _completed(pin, world, platform)
+        for whole in _completed(pin, project, world, platform)
     )
 
 
-def _completed(pin: Pin, world: World, platform: Platform) -> Iterator[AnyResolved]:
+def _completed(
+    pin: Pin, project: Project, world: World, platform: Platform
+) -> Iterator[AnyResolved]:
     """The pin with what it lacked; nothing for one that is whole."""
     match pin:
         case ImagePin():
@@ -48,6 +51,7 @@ def _completed(pin: Pin, world: World, platform: Platform) -> Iterator[AnyResolv
                 store=world.store,
                 progress=world.progress,
                 now=world.now,
+                open_copy=copies_of(project, world),
             )
         case GenesisPin(payload=None):
             yield _the_same(pin, str(pin.commit), world, platform)

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builder.build_record import Build
-from builder.pipeline import World
 from builder.publish import Published, publish
 from builder.reference import Reference
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.load import Loaded

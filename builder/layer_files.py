@@ -11,12 +11,12 @@ from functools import cached_property
 from operator import itemgetter
 
 from builder import canonical, framing, notes
-from builder.base import Origin
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.files import FileIndex
 from builder.kept import KeptTable, python_text, unpack, unpack_quickly
 from builder.oci import Descriptor
+from builder.origin import Origin
 from builder.outcome import LayerOutput
 from builder.ports import Progress, Store
 from builder.streams import counted, stored

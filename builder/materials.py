@@ -1,22 +1,35 @@
 """The pinned bytes that steps work with: from the store by digest, else from where the pin says,
-verified either way and then kept. And the place where those that are programs may run."""
+else, where that says that they are gone, from a copy of ours; verified in any case and then kept.
+And the place where those that are programs may run."""
 
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from builder import notes
 from builder.digest import Digest, ObjectId
-from builder.errors import IntegrityError, ProjectError
-from builder.lock.model import GenesisPin, Lock, PullPin, SourcePin, Subtree, WheelPin
+from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
+from builder.lock.model import (
+    GenesisPin,
+    Lock,
+    PullPin,
+    SourceFile,
+    SourcePin,
+    Subtree,
+    WheelPin,
+)
+from builder.origin import OpenCopy, with_copies
 from builder.ports import Git, GitFile, GitSubtree, Store, Wheels
-from builder.value import value
+from builder.value import field, value
 
 if TYPE_CHECKING:
+    from builder.copies import FilePin, PinCopies
     from builder.sandbox import Sandbox
 
 _SOURCE_LIMIT = 64 << 20
+
+T = TypeVar("T")
 
 
 @value
@@ -32,6 +45,11 @@ class PinnedMaterials:
     git: Callable[[], Git]
     wheels: Callable[[], Wheels]
     make_sandbox: "Callable[[], Sandbox]"
+    open_copy: OpenCopy
+    _lost: "dict[tuple[type, str], PinCopies]" = field(
+        default_factory=dict, repr=False, compare=False, hash=False
+    )
+    """The copies of pins that are gone: upstream is not asked for each file of one."""
 
     @property
     def sandbox(self) -> "Sandbox":
@@ -67,13 +85,11 @@ class PinnedMaterials:
 
         if (files := self._kept_files(wanted.tree)) is not None:
             return GitSubtree(tree=str(wanted.tree), files=files)
-        git = self.git()
-        tree = git.tree(pin.repository, str(pin.commit))
-        if tree != str(pin.tree):
-            raise IntegrityError(
-                f"{pin.at}: commit {pin.commit} has tree {tree}, the lock pins {pin.tree}"
-            )
-        found = git.subtree(pin.repository, str(pin.commit), wanted.path)
+        found = self._or_copy(
+            pin,
+            lambda: self._fetched_subtree(pin, wanted.path),
+            lambda copies: copies.subtree(key),
+        )
         got = git_tree.tree_id(found.files, like=wanted.tree)
         if got != wanted.tree:
             raise IntegrityError(
@@ -84,7 +100,40 @@ class PinnedMaterials:
 
         packed = isal_zlib.compress(git_tree.pack(found.files), 1)
         self.store.take_note(notes.TREE, str(wanted.tree), packed)
-        return found
+        return GitSubtree(tree=str(wanted.tree), files=found.files)
+
+    def _fetched_subtree(self, pin: GenesisPin, path: str) -> GitSubtree:
+        git = self.git()
+        self._check_commit(git, pin)
+        return git.subtree(pin.repository, str(pin.commit), path)
+
+    @staticmethod
+    def _check_commit(git: Git, pin: GenesisPin | SourcePin) -> None:
+        tree = git.tree(pin.repository, str(pin.commit))
+        if tree != str(pin.tree):
+            raise IntegrityError(
+                f"{pin.at}: commit {pin.commit} has tree {tree}, the lock pins {pin.tree}"
+            )
+
+    def _or_copy(
+        self, pin: "FilePin", fetch: Callable[[], T], copied: "Callable[[PinCopies], T]"
+    ) -> T:
+        """What is fetched, or where it is gone, what ``copied`` gets out of a copy of ours."""
+        key = (type(pin), pin.name)
+        if key in self._lost:
+            return copied(self._lost[key])
+        try:
+            return fetch()
+        except GoneError as gone:
+            if not pin.escrow:
+                raise
+            from builder.copies import PinCopies  # noqa: PLC0415 - only where something is lost
+
+            self._lost[key] = PinCopies(pin, gone, open_copy=self.open_copy)
+            return copied(self._lost[key])
+        except NetworkError as error:
+            hint = with_copies(error.hint, pin.escrow)
+            raise type(error)(error.message, hint=hint) from error
 
     def _kept_files(self, tree: ObjectId) -> tuple[GitFile, ...] | None:
         from builder import git_tree  # noqa: PLC0415 - as above
@@ -110,18 +159,21 @@ class PinnedMaterials:
             raise ProjectError(f"{pin.at}: no pinned file {path!r}")
         if self.store.has(file.digest):
             return self.store.read(file.digest, limit=_SOURCE_LIMIT)
+        data = self._or_copy(
+            pin,
+            lambda: self._fetched_file(pin, file),
+            lambda copies: copies.read(file.digest),
+        )
+        self.store.put(data)
+        return data
+
+    def _fetched_file(self, pin: SourcePin, file: SourceFile) -> bytes:
         git = self.git()
-        tree = git.tree(pin.repository, str(pin.commit))
-        if tree != str(pin.tree):
-            raise IntegrityError(
-                f"{pin.at}: commit {pin.commit} has tree {tree}, the lock pins {pin.tree}"
-            )
-        (found,) = git.files(pin.repository, str(pin.commit), (path,))
+        self._check_commit(git, pin)
+        (found,) = git.files(pin.repository, str(pin.commit), (file.path,))
         if found.mode == "120000":
-            raise IntegrityError(f"{pin.at}: {path!r} is a symbolic link, not a file")
-        file.digest.check(found.data, at=f"{pin.at}: {path!r} at {pin.commit.short}")
-        self.store.put(found.data)
-        return found.data
+            raise IntegrityError(f"{pin.at}: {file.path!r} is a symbolic link, not a file")
+        return file.digest.check(found.data, at=f"{pin.at}: {file.path!r} at {pin.commit.short}")
 
     def pull(self, pin: PullPin) -> bytes:
         """The diff of a pull request, by whichever way the pin has it.
@@ -133,13 +185,15 @@ class PinnedMaterials:
         if pin.raw is not None and self.store.has(pin.raw):
             data = self.store.read(pin.raw, limit=_SOURCE_LIMIT)
         elif pin.published is not None:
-            source = self.lock.sources.get(pin.published.source)
+            published, source = pin.published, self.lock.sources.get(pin.published.source)
             if source is None:
                 raise ProjectError(
-                    f"{pin.at}: published.source: no pin {pin.published.source!r} in"
+                    f"{pin.at}: published.source: no pin {published.source!r} in"
                     " lockfiles/sources.yaml"
                 )
-            data = self.source(source, pin.published.path)
+            data = self._or_copy(
+                pin, lambda: self.source(source, published.path), lambda copies: copies.only()
+            )
         else:
             data = self._diff(pin)
         from builder import diff  # noqa: PLC0415 - only a step that runs asks for its diff
@@ -161,7 +215,11 @@ class PinnedMaterials:
                 return zlib.decompress(packed)
             except zlib.error:
                 pass  # a memo is a claim; the change is checked by its caller
-        data = self.git().diff(pin.repository, str(pin.base), str(pin.head))
+        data = self._or_copy(
+            pin,
+            lambda: self.git().diff(pin.repository, str(pin.base), str(pin.head)),
+            lambda copies: copies.only(),
+        )
         keep_diff(self.store, pin, data)
         return data
 
@@ -180,8 +238,15 @@ class PinnedMaterials:
                     hint="if the change is meant, write the new digest into the lock",
                 )
             return packed
-        return self.wheels().fetch(
-            project=pin.project, version=pin.version, filename=pin.filename, digest=pin.digest
+        wheels = self.wheels()
+        return self._or_copy(
+            pin,
+            lambda: wheels.fetch(
+                project=pin.project, version=pin.version, filename=pin.filename, digest=pin.digest
+            ),
+            lambda copies: wheels.keep(
+                copies.stream(pin.digest), filename=pin.filename, digest=pin.digest
+            ),
         )
 
 

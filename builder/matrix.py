@@ -6,10 +6,11 @@ from typing import Any
 from builder.digest import Digest
 from builder.errors import BuilderError
 from builder.oci import Platform
-from builder.pipeline import World, obtain, reference_name
+from builder.pipeline import obtain, reference_name
 from builder.project import Project
 from builder.value import value
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScriptStep, Variant
+from builder.world import World
 
 LIMIT = 256
 """GitHub Actions, "Usage limits": jobs that one matrix makes."""

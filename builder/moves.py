@@ -16,7 +16,6 @@ from builder.lock.model import (
 )
 from builder.node import did_you_mean, nearest
 from builder.oci import Platform
-from builder.pipeline import World
 from builder.project import Project
 from builder.reference import Reference
 from builder.resolve.found import Resolved
@@ -28,6 +27,7 @@ from builder.resolve.pulls import resolve_pull
 from builder.resolve.sources import resolve_source
 from builder.resolve.wheels import resolve_wheel
 from builder.value import value
+from builder.world import World
 
 AnyResolved: TypeAlias = (
     Resolved[ImagePin]

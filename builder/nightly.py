@@ -31,10 +31,11 @@ from builder.lock.codec import results_file
 from builder.lock.model import ImagePin, Pin, PullPin, Result, WheelPin
 from builder.moves import KINDS, Move, moves, pins_of
 from builder.oci import Platform
-from builder.pipeline import World, build
+from builder.pipeline import build
 from builder.project import Project
 from builder.results import result_of
 from builder.value import field, value
+from builder.world import World
 
 _log = logging.getLogger(__name__)
 

@@ -222,6 +222,10 @@ class Index:
     def digest(self) -> Digest:
         return Digest.of(self.raw)
 
+    @property
+    def descriptor(self) -> Descriptor:
+        return Descriptor(media_type=self.media_type, digest=self.digest, size=len(self.raw))
+
     def select(self, platform: Platform, *, at: str) -> Descriptor:
         """The one manifest for ``platform``.
 

@@ -2,11 +2,7 @@
 that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
 from builder import base as bases
@@ -18,71 +14,21 @@ from builder.errors import ProjectError
 from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
+from builder.origin import OpenCopy, opener
+from builder.pinned_base import obtain_pinned
 from builder.plan import Plan, pinned, plan
-from builder.ports import Engine, Git, Progress, Registry, Store, Wheels
+from builder.ports import Store
 from builder.project import Project
 from builder.realise import layers_of, realise
 from builder.results import compare, hold_to
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
+from builder.world import World
 
 if TYPE_CHECKING:
     from builder.policy import Ruling
-    from builder.sandbox import Sandbox
-    from builder.upstream import Forge, History, Hub
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """What the flow may touch. The adapters that a no-op build does not need are made when they
-    are first asked for."""
-
-    store: Store
-    progress: Progress
-    make_registry: Callable[[], Registry]
-    make_git: Callable[[], Git]
-    make_wheels: Callable[[], Wheels]
-    make_engine: Callable[[], Engine]
-    make_sandbox: "Callable[[Base | None], Sandbox]"
-    make_history: "Callable[[], History]"
-    make_forge: "Callable[[], Forge]"
-    make_hub: "Callable[[], Hub]"
-    today: date
-    """In UTC."""
-    now: str
-    """In UTC, as locks write it: ``2026-05-11T00:00:00Z``."""
-    open_layout: Callable[[Path], bases.Origin]
-    make_layout: Callable[[Path], Store]
-
-    @cached_property
-    def registry(self) -> Registry:
-        return self.make_registry()
-
-    @cached_property
-    def history(self) -> "History":
-        return self.make_history()
-
-    @cached_property
-    def forge(self) -> "Forge":
-        return self.make_forge()
-
-    @cached_property
-    def hub(self) -> "Hub":
-        return self.make_hub()
-
-    @cached_property
-    def git(self) -> Git:
-        return self.make_git()
-
-    @cached_property
-    def engine(self) -> Engine:
-        return self.make_engine()
-
-    @cached_property
-    def wheels(self) -> Wheels:
-        return self.make_wheels()
 
 
 def build(
@@ -197,8 +143,12 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
             return None
         case PinnedBase(pin=name):
             pin = pinned(project.images, name, file="vllm.yaml", at=f"{variant.at}: base")
-            return bases.obtain_pinned(
-                pin, platform, store=world.store, registry=lambda: world.registry
+            return obtain_pinned(
+                pin,
+                platform,
+                store=world.store,
+                registry=lambda: world.registry,
+                open_copy=copies_of(project, world),
             )
         case LayoutBase(layout=layout, digest=digest):
             return bases.obtain(
@@ -208,6 +158,11 @@ def obtain(project: Project, variant: Variant, *, world: World, platform: Platfo
                 store=world.store,
                 at=f"{variant.at}: base",
             )
+
+
+def copies_of(project: Project, world: World) -> OpenCopy:
+    """Opens the places of ours that the project's locks name."""
+    return opener(project.root, registry=lambda: world.registry, open_layout=world.open_layout)
 
 
 def chained(
@@ -244,6 +199,7 @@ def materials(
         git=lambda: world.git,
         wheels=lambda: world.wheels,
         make_sandbox=cache(lambda: world.make_sandbox(base)),
+        open_copy=copies_of(project, world),
     )
 
 

@@ -216,6 +216,13 @@ class Wheels(Protocol):
             GoneError, NetworkError, OfflineError, IntegrityError.
         """
 
+    def keep(self, chunks: Iterator[bytes], *, filename: str, digest: Digest) -> Path:
+        """Take a wheel from elsewhere: the file as ``fetch`` would give it from now on.
+
+        Raises:
+            IntegrityError: It is not what ``digest`` names; nothing is kept.
+        """
+
     def find(self, *, project: str, version: str | None, like: str | None) -> FoundWheel:
         """The wheel that pip would take now, without fetching it whole where the index allows.
 

@@ -155,7 +155,7 @@ def shortened(text: str, limit: int) -> str:
     end = "\n\nThe report is longer than fits here: run `builder nightly` for all of it.\n"
     kept: list[str] = []
     room, fence, details = limit - len(end) - 200, "", 0
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if (room := room - len(line) - 1) < 0:
             break
         kept.append(line)

@@ -5,10 +5,12 @@ is mounted; only what is left is copied, as a stream.
 """
 
 import logging
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, cast
 
 from builder.base import Base
+from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store
@@ -50,10 +52,13 @@ def publish(
 
     def send(descriptor: Descriptor) -> str:
         if base is not None and descriptor in image.base_layers:
-            if registry.has_blob(target, descriptor):
-                return "present"
-            return _send_base_layer(
-                descriptor, base, target, store=store, registry=registry, progress=progress
+            return send_blob(
+                descriptor,
+                target,
+                sources=base.sources,
+                chunks=lambda: layer_blob(descriptor, base, store),
+                registry=registry,
+                progress=progress,
             )
         with store.open(descriptor.digest) as content:
             return "uploaded" if registry.push_blob(target, descriptor, content) else "present"
@@ -77,24 +82,23 @@ def publish(
     )
 
 
-def _send_base_layer(
+def send_blob(
     descriptor: Descriptor,
-    base: Base,
     target: Reference,
     *,
-    store: Store,
+    sources: Iterable[Reference],
+    chunks: Callable[[], Iterator[bytes]],
     registry: Registry,
     progress: Progress,
 ) -> str:
-    source = base.reference
-    if source is not None and registry.mount(target, descriptor, source=source):
+    """Have a blob in the repository of ``target``: ``present`` there already, ``mounted`` from one
+    of ``sources``, or ``uploaded`` from ``chunks``, which are asked for only then."""
+    if registry.has_blob(target, descriptor):
+        return "present"
+    if any(registry.mount(target, descriptor, source=source) for source in sources):
         return "mounted"
-    if store.has(descriptor.digest, size=descriptor.size):
-        with store.open(descriptor.digest) as content:
-            registry.push_blob(target, descriptor, content)
-        return "uploaded"
-    _log.info("copying base layer %s (%d bytes)", descriptor.digest, descriptor.size)
+    _log.info("copying blob %s (%d bytes)", descriptor.digest, descriptor.size)
     with progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task:
-        stream = ChunkReader(counted(base.origin.blob(descriptor), task))
+        stream = ChunkReader(counted(chunks(), task))
         registry.push_blob(target, descriptor, cast("BinaryIO", stream))
     return "uploaded"

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from builder.base import Base
 from builder.build_record import Build
 from builder.errors import IntegrityError
 from builder.lock.model import Result, ResultFile, ResultPatch
@@ -62,7 +63,7 @@ def compare(build: Build, results: Sequence[Result]) -> None:
             hint=f"look at the build, then: builder accept {name}",
         )
     if wanted != replace(got, derivation=wanted.derivation):
-        raise _refusal(wanted, got)
+        raise _refusal(wanted, got, base=build.base)
 
 
 def hold_to(build: Build, results: Sequence[Result]) -> None:
@@ -91,7 +92,7 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
             name,
         )
     elif (wanted.patches, wanted.files) != (got.patches, got.files):
-        raise _refusal(wanted, got)
+        raise _refusal(wanted, got, base=build.base)
 
 
 def differences(wanted: Result, got: Result) -> tuple[str, ...]:
@@ -132,9 +133,11 @@ def _accepted(results: Iterable[Result], platform: Platform) -> Result | None:
     return next((item for item in results if item.platform == platform), None)
 
 
-def _refusal(wanted: Result, got: Result) -> IntegrityError:
+def _refusal(wanted: Result, got: Result, *, base: Base | None) -> IntegrityError:
     """One difference stays in the sentence, several have a line each."""
     lines = differences(wanted, got)
+    if base is not None and base.twin is not None:
+        lines = (f"the base is {base.twin}", *lines)
     said = f"; {lines[0]}" if len(lines) == 1 else "".join(f"\n  {line}" for line in lines)
     return IntegrityError(
         f"{wanted.at or got.variant}: expected image {wanted.digest}, the build gave"

@@ -15,7 +15,7 @@ from builder.errors import BuilderError, GoneError, NetworkError, OfflineError, 
 from builder.image import assemble
 from builder.oci import Platform
 from builder.outcome import FileOutcome, Output
-from builder.pipeline import World, admitted, chained, materials, obtain
+from builder.pipeline import admitted, chained, materials, obtain
 from builder.plan import Plan, PlannedStep
 from builder.ports import Registry
 from builder.project import Project
@@ -23,6 +23,7 @@ from builder.realise import Failed, Realised, attempt
 from builder.traces import recall
 from builder.value import field, value
 from builder.verdict import Verdict
+from builder.world import World
 
 
 @value

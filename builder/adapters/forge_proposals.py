@@ -116,9 +116,8 @@ def _refusal(status: int, said: str, data: bytes, limited: bool) -> BuilderError
 
 def _each(found: object, *, at: str) -> list[dict[str, Any]]:
     if not isinstance(found, list):
-        raise IntegrityError(
-            f"pull requests from {at}: the API answers with {type(found).__name__}"
-        )
+        got = type(found).__name__
+        raise IntegrityError(f"pull requests from {at}: the API answers with {got}, wanted a list")
     return [_checked(item, at=at) for item in found]
 
 

@@ -4,12 +4,13 @@ import logging
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from builder.adapters.pip import check_words, pip
 from builder.adapters.wheel_index import Offer, look
 from builder.adapters.wheel_target import Target, target_of, usual
-from builder.digest import Digest
+from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError, OfflineError, ProjectError
 from builder.upstream import FoundWheel
 from builder.wheel_archive import WheelName
@@ -63,6 +64,24 @@ class Wheelhouse:
         self._cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
             fresh = _download(Path(temporary), project, version, name, digest=digest, at=at)
+            self._keep(fresh, digest)
+        return kept
+
+    def keep(self, chunks: Iterator[bytes], *, filename: str, digest: Digest) -> Path:
+        """See :meth:`builder.ports.Wheels.keep`."""
+        kept = self._cache / digest.hex / filename
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
+            fresh = Path(temporary) / filename
+            hasher = Hasher()
+            with fresh.open("wb") as file:
+                for chunk in chunks:
+                    hasher.update(chunk)
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            if (got := hasher.digest()) != digest:
+                raise IntegrityError(f"wheel {filename}: expected {digest}, got {got}")
             self._keep(fresh, digest)
         return kept
 

@@ -13,7 +13,6 @@ from builder.errors import ProjectError, UsageError
 from builder.lock.model import ImagePin, SourceDiff
 from builder.moves import AnyResolved, Move, pins_of
 from builder.node import is_name
-from builder.pipeline import World
 from builder.reference import Reference
 from builder.resolve.images import resolve_image
 from builder.resolve.models import resolve_model
@@ -22,6 +21,7 @@ from builder.resolve.published import resolve_published
 from builder.resolve.pulls import resolve_pull
 from builder.resolve.sources import resolve_source
 from builder.resolve.wheels import resolve_wheel
+from builder.world import World
 
 _IMAGE = "docker.io/vllm/vllm-openai"
 _VLLM = "https://github.com/vllm-project/vllm"

@@ -30,6 +30,7 @@ COMMANDS = {
     "bump": "Move a pin, after everything that depends on it was tried.",
     "nightly": "Try every pin that follows something, and build what passes.",
     "matrix": "List the variants as jobs for a CI.",
+    "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
     "compose": "Pin the images of compose files by digest, or check that they are.",
     "waive": "Let a variant build on a base that its patch set does not list.",
@@ -37,6 +38,7 @@ COMMANDS = {
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
+    "models": "Fetch weights, and hold those on a disk to the lock.",
     "store": "Verify, collect or measure the store.",
 }
 """Each command and its one line of help, in the order of the flow: known without loading it. A

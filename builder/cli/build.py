@@ -14,9 +14,10 @@ from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
 from builder.outcome import LayerOutput
-from builder.pipeline import World, build, reference_name
+from builder.pipeline import build, reference_name
 from builder.realise import Realised
 from builder.reference import Reference
+from builder.world import World
 
 
 @project_command(
@@ -135,7 +136,17 @@ def summary(made: Build, reference: str | None) -> dict[str, Any]:
             _layer(item, item.output.layer) for item in made.steps if item.output.layer is not None
         ],
         "left_out": [item.step.name for item in made.steps if item.output.layer is None],
+        **_twin(made),
     }
+
+
+def _twin(made: Build) -> dict[str, Any]:
+    """What stands in for a base that is gone, where it is not the pinned image itself."""
+    base = made.base
+    if base is None or base.twin is None:
+        return {}
+    told = {"of": base.twin.of, "manifest": base.manifest.digest, "at": base.twin.place}
+    return {"twin": {key: str(item) for key, item in told.items()}}
 
 
 def _layer(item: Realised, layer: LayerOutput) -> dict[str, Any]:
@@ -176,6 +187,7 @@ def _table(made: Build, reference: str | None) -> str:
     lines = [
         f"{made.variant.name} ({made.plan.platform})",
         show.table(("STEP", "KIND", "", "DIFF ID", "SIZE", "FILES"), rows),
+        *([f"base  {made.base.twin}"] if made.base is not None and made.base.twin else []),
         f"image {made.image.digest}",
     ]
     if reference is not None:

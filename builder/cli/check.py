@@ -20,10 +20,12 @@ from builder.lock.model import ImagePin, Lock
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.patch_facts import facts_of
-from builder.pipeline import World, obtain
+from builder.pinned_base import obtain_pinned
+from builder.pipeline import copies_of, obtain
 from builder.ports import Registry
 from builder.project import Project
 from builder.variant import LayoutBase, Variant
+from builder.world import World
 
 
 @project_command(
@@ -57,7 +59,9 @@ def command(context: click.Context, site: Site, variants: tuple[str, ...], upstr
             platform=platform,
             at_hand=at_hand,
             today=site.today,
-            asked=_upstream(closing.enter_context(site.at_work()), platform) if upstream else None,
+            asked=_upstream(site, closing.enter_context(site.at_work()), platform)
+            if upstream
+            else None,
         )
     show.result(site.settings, document(findings), text(findings))
     context.exit(exit_status(findings))
@@ -77,6 +81,7 @@ def _materials(project: Project, lock: Lock, store: FileStore) -> PinnedMaterial
         git=_nowhere,
         wheels=lambda: Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=True),
         make_sandbox=_nowhere,
+        open_copy=lambda _: _nowhere(),
     )
 
 
@@ -91,7 +96,7 @@ def _base(site: Site, variant: Variant, store: FileStore, platform: Platform) ->
     return obtain(site.project, variant, world=world, platform=platform)
 
 
-def _upstream(world: World, platform: Platform) -> Upstream:
+def _upstream(site: Site, world: World, platform: Platform) -> Upstream:
     from builder.resolve.newest import creation, ordered_tags
 
     def order(pin: ImagePin, registry: Registry) -> tuple[str, ...]:
@@ -100,7 +105,13 @@ def _upstream(world: World, platform: Platform) -> Upstream:
         )
 
     def created(pin: ImagePin, registry: Registry) -> datetime | None:
-        base = bases.obtain_pinned(pin, platform, store=world.store, registry=lambda: registry)
+        base = obtain_pinned(
+            pin,
+            platform,
+            store=world.store,
+            registry=lambda: registry,
+            open_copy=copies_of(site.project, world),
+        )
         return creation(base.config, at=pin.at)
 
     now = datetime.fromisoformat(world.now)

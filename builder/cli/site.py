@@ -28,8 +28,9 @@ from builder.cli.world import open_project, open_store, open_world, platform_of,
 from builder.digest import Digest
 from builder.errors import ProjectError, UsageError
 from builder.oci import Platform
-from builder.pipeline import World, kept
+from builder.pipeline import kept
 from builder.project import Project
+from builder.world import World
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

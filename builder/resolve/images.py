@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from builder import base as bases
-from builder.base import Base, Origin, RegistryOrigin
+from builder.base import Base
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
 from builder.lock.model import ImagePin, LayerPin, PlatformPin, VllmBuild
 from builder.oci import Index, Manifest, Platform
+from builder.origin import OpenCopy, Origin, RegistryOrigin
+from builder.pinned_base import obtain_pinned
 from builder.ports import Progress, Registry, Store
 from builder.reference import Reference
 from builder.resolve.found import Resolved
@@ -100,10 +102,11 @@ def complete_image(
     store: Store,
     progress: Progress,
     now: str,
+    open_copy: OpenCopy,
     inside: bool = True,
 ) -> Resolved[ImagePin]:
     """Fill in what a locked pin lacks, without moving it: by its digests. What is there is checked
-    against the documents (:func:`builder.base.obtain_pinned`) and the image.
+    against the documents (:func:`builder.pinned_base.obtain_pinned`) and the image.
 
     That its tag names something else by now, nothing, or cannot be asked, is a remark; so is a
     platform that the pinned index lacks. ``index`` is filled in where the tag still leads to the
@@ -111,6 +114,7 @@ def complete_image(
 
     Args:
         platforms: Those of the project; those of the pin are completed, too.
+        open_copy: Opens the copies of ours that the pin names, for what upstream has no more.
         inside: As for :func:`resolve_image`. Layers are read where ``vllm`` or a layer's ``files``
             is missing.
 
@@ -125,7 +129,9 @@ def complete_image(
     pin = replace(pin, index=index)
     wanted, more = _addable(pin, platforms, origin=origin, store=store, at=at)
     found = {
-        platform: bases.obtain_pinned(pin, platform, store=store, registry=lambda: registry)
+        platform: obtain_pinned(
+            pin, platform, store=store, registry=lambda: registry, open_copy=open_copy
+        )
         for platform in wanted
     }
     told = _files_of(pin)
@@ -140,7 +146,7 @@ def _named(
 ) -> Manifest | Index:
     """What a tag names. The registry's word on its digest is checked by what is behind it."""
     named = registry.resolve(follows)
-    document = bases.document(named.digest, origin, store)
+    document = bases.read_document(named.digest, origin, store)
     if (document.media_type, len(document.raw)) != (named.media_type, named.size):
         raise IntegrityError(
             f"{at}: the registry says that the tag is of {named.size} bytes of"
@@ -243,7 +249,7 @@ def _addable(
     try:
         if pin.index is None:
             raise GoneError(f"{at}: no index is pinned")
-        document = bases.document(pin.index, origin, store)
+        document = bases.read_document(pin.index, origin, store)
         have, remarks = available(document, (*pinned, *new), origin=origin, store=store, at=at)
     except GoneError as error:
         if not pinned:
@@ -262,7 +268,7 @@ def _index_of(
         return pin.index, ()
     try:
         named = registry.resolve(replace(pin.follows, digest=None)).digest
-        if pin.index is None and _is_of(pin, bases.document(named, origin, store)):
+        if pin.index is None and _is_of(pin, bases.read_document(named, origin, store)):
             return named, ()
     except GoneError:
         return pin.index, (f"the tag {tag} is gone upstream, what it named is pinned",)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from builder import base as bases
-from builder.base import RegistryOrigin
 from builder.digest import Digest
 from builder.errors import GoneError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Index, Platform
+from builder.origin import RegistryOrigin
 from builder.ports import Registry, Store
 from builder.reference import Reference
 from builder.upstream import History
@@ -19,7 +19,8 @@ from builder.value import value
 
 _log = logging.getLogger(__name__)
 
-_ID = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""In full. What an abbreviation stands for changes as the repository grows."""
 _FIRST_IMAGES = datetime(2013, 3, 1, tzinfo=UTC)
 """Docker is of that month. Earlier times are what reproducible builds write: none."""
 _SHOWN = 3
@@ -121,6 +122,7 @@ def _candidates(pin: ImagePin, tags: Iterable[str]) -> dict[str, str]:
 
 def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> list[_Dated]:
     assert pin.commits is not None
+    _fetch_history(pin.commits, history)
     dated: list[_Dated] = []
     strange, unknown = [], []
     for tag, part in candidates.items():
@@ -133,15 +135,25 @@ def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> l
             unknown.append(tag)
             continue
         dated.append(_Dated(tag=tag, time=commit.time, identity=commit.id))
-    _leave_out(pin, strange, "not named by a commit")
+    _leave_out(pin, strange, "not named by a commit in full")
     _leave_out(pin, unknown, f"of a commit that {pin.commits} does not have")
     if not dated:
         raise ProjectError(
             f"{_at(pin)}: none of the {len(candidates)} tags {pin.tags!r} is named by a commit of"
-            f" {pin.commits}",
+            f" {pin.commits}, in full",
             hint="correct 'commits' under follows, or leave it out to go by when images were made",
         )
     return dated
+
+
+def _fetch_history(repository: str, history: History) -> None:
+    """Have the default branch at hand: one fetch instead of one for each tag."""
+    head = history.refs(repository).get("HEAD")
+    if head is not None:
+        try:
+            history.commit(repository, head)
+        except GoneError as error:  # a mirror that is behind; each commit is asked for below
+            _log.debug("no default branch: %s", error.message)
 
 
 def _by_creation(
@@ -177,7 +189,7 @@ def _config(
 ) -> bytes | None:
     """The config of an image on a platform, ``None`` where it is not for it."""
     origin = RegistryOrigin(lambda: registry, reference)
-    document = bases.document(digest, origin, store)
+    document = bases.read_document(digest, origin, store)
     if isinstance(document, Index):
         if not any(
             item.platform is not None

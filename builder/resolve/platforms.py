@@ -1,10 +1,10 @@
 """Which platforms an image is for, by its documents."""
 
 from builder import base as bases
-from builder.base import Origin
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.oci import Index, Manifest, Platform
+from builder.origin import Origin
 from builder.ports import Store
 
 

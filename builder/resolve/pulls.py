@@ -41,7 +41,7 @@ def resolve_pull(
         ProjectError: ``before`` is of a published diff; the pull request changes nothing, or is
             merged in a way that leaves no trace of where it began.
         GoneError: There is no such pull request.
-        PatchError: git's diff holds what no step can apply.
+        IntegrityError: It has no history in common with the branch that it is for.
     """
     at = f"pull {name!r}"
     head = _head(repository, number, before, history=history, at=at)

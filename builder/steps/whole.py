@@ -76,12 +76,14 @@ def together(failures: Sequence[PatchError], *, total: int, at: str) -> PatchErr
     said = f"{len(failures)} of {total} files do not apply"
     if verdicts == {Verdict.ALREADY_UPSTREAM}:
         said = f"the base has this change already, in all of its {total} files"
+    # What is wrong comes before what is only needless.
+    worst = next((f for f in failures if f.verdict != Verdict.ALREADY_UPSTREAM), first)
     return PatchError(
         f"{at}: {said}",
         verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.REFUSED,
-        path=first.path,
+        path=worst.path,
         findings=tuple(f"{failure.verdict}: {failure.message}" for failure in failures),
-        hint=first.hint,
+        hint=worst.hint,
         difference=next((item.difference for item in failures if item.difference), None),
     )
 

@@ -129,6 +129,8 @@ class Remote:
     old: bool = False
     cut: bool = False
     """Whether packs break off in the middle."""
+    held: threading.Event = field(default_factory=threading.Event)
+    """Packs wait until it is set, as it is from the start."""
     moved: tuple[str, str] | None = None
     """Requests that begin with the first are redirected to the second."""
     requests: list[str] = field(default_factory=list)
@@ -138,6 +140,7 @@ class Remote:
 def serving(root: Path) -> Iterator[Remote]:
     """Serve the repositories below ``root`` with ``git http-backend``, from this process."""
     remote = Remote(url="")
+    remote.held.set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -192,6 +195,8 @@ def serving(root: Path) -> Iterator[Remote]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
+            if b"PACK" in data:
+                remote.held.wait(10)
             broken = remote.cut and b"PACK" in data
             self.wfile.write(data[: data.index(b"PACK") + 40] if broken else data)
             self.close_connection = broken

@@ -1,6 +1,7 @@
 """What GitHub's API says of a pull request, and every way in which it can say something else."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.adapters.forge import ForgeClient
-from builder.adapters.forge_hosts import locate
+from builder.adapters.forge_hosts import locate, token_for
+from builder.cli.settings import Settings
+from builder.cli.world import open_project, open_world
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -20,6 +23,7 @@ from builder.errors import (
     RateLimitError,
 )
 from builder.upstream import PullFacts
+from tests.fakes import FakeForge
 from tests.registry.conftest import Clock
 from tests.standin.github import JSON, GitHub, github, pull_document, told
 from tests.standin.registry import Reply, stand_in
@@ -136,11 +140,12 @@ def test_the_token_goes_to_one_host_alone(
     assert hub.sent_tokens == ["Bearer secret" if sent else None]
 
 
-def test_a_token_for_a_host_of_ours_does_not_go_to_github(clock: Clock) -> None:
-    asker = ForgeClient({"ghe.example": "https://ghe.example/api/v3"}, token="s", offline=True)
+def test_a_token_for_a_host_of_ours_does_not_go_to_github() -> None:
     place = locate(URL, {})
     assert place is not None
-    assert asker._token_for(place, at="x") is None
+    assert token_for(place, {"ghe.example": "https://ghe.example/api/v3"}, "s", at="x") is None
+    assert token_for(place, {}, "s", at="x") == "s"
+    assert token_for(place, {}, "", at="x") is None
 
 
 def test_a_server_error_that_passes_is_not_noticed(hub: GitHub, clock: Clock) -> None:
@@ -404,3 +409,31 @@ def test_an_address_that_cannot_be_used_is_refused(clock: Clock, api: str, messa
     with pytest.raises(ProjectError) as caught:
         client(api, clock, token="t").pull(URL, 7)
     assert caught.value.message == f"builder.yaml: forges.github.com.api: {message}"
+
+
+def test_builder_yaml_says_where_the_api_is(hub: GitHub, tmp_path: Path) -> None:
+    (tmp_path / "variants").mkdir()
+    (tmp_path / "builder.yaml").write_text(
+        f"version: 1\nforges: {{github.com: {{api: '{hub.api}'}}}}\n"
+    )
+    hub.tokens.add("secret")
+    settings = Settings(
+        directory=tmp_path, store=tmp_path / "store", environment={"GITHUB_TOKEN": "secret"}
+    )
+    world = open_world(settings, open_project(settings))
+    facts = world.forge.pull("git@github.com:acme/vllm.git", 7)
+    assert facts is not None
+    assert facts.head == HEAD
+    assert hub.sent_tokens == ["Bearer secret"]
+
+
+def test_the_fake_answers_as_the_real_one(hub: GitHub, clock: Clock) -> None:
+    real = client(hub, clock)
+    facts = real.pull(URL, 7)
+    assert facts is not None
+    for forge in (real, FakeForge({7: facts})):
+        assert forge.pull(URL, 7) == facts
+        with pytest.raises(GoneError, match=r"pull request 8: .*404 Not Found"):
+            forge.pull(URL, 8)
+    for forge in (real, FakeForge(None)):
+        assert forge.pull("https://git.example/acme/vllm", 7) is None

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.adapters.git import GitMirror
 from builder.adapters.git_history import GitHistory
+from builder.adapters.git_refs import read_refs
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -25,9 +28,17 @@ from builder.errors import (
 from builder.upstream import Commit, History
 from tests.adapters.git_world import Remote, Upstream, git, serving
 from tests.fakes import FakeHistory
+from tests.standin.registry import Reply, stand_in
 
 URL = "https://code.example/acme/patches"
 NOBODY = "0123456789" * 4
+PROGRAM = (
+    "import sys; from pathlib import Path;"
+    "from builder.adapters.git_history import GitHistory;"
+    "h = GitHistory(Path(sys.argv[1]), mirrors={'https://code.example/': sys.argv[2]},"
+    " offline=False);"
+    f"print(*h.reachable({URL!r}, sys.argv[3]))"
+)
 
 
 @pytest.fixture
@@ -333,6 +344,58 @@ def test_a_status_of_the_server_is_told_as_what_it_is(
     assert history.refs(URL)["HEAD"] == commit
 
 
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (b"<html>log in</html>", "the remote names no ref at all"),
+        (b"<html>log in</html>\n", "not valid: is this a git repository?"),
+        (b"", "the remote names no ref at all"),
+    ],
+    ids=["a line", "a whole line", "nothing"],
+)
+def test_a_page_in_place_of_a_git_server_is_no_empty_repository(
+    upstream: Upstream, tmp_path: Path, body: bytes, said: str
+) -> None:
+    commit = upstream.commit("refs/heads/main", {"a": b"1"})
+    with stand_in() as page:
+        html = Reply(headers={"Content-Type": "text/html"}, body=body)
+        page.on("GET", ".*", html, forever=True)
+        mirrors = {URL: f"http://{page.host}/x"}
+        history = GitHistory(tmp_path / "store", mirrors=mirrors, offline=False)
+        whole = GitMirror(tmp_path / "store", mirrors=mirrors, offline=False)
+        for ask in (
+            lambda: history.refs(URL),
+            lambda: history.commit(URL, commit),
+            lambda: whole.tree(URL, commit),
+        ):
+            with pytest.raises(NetworkError) as caught:
+                ask()
+            assert caught.value.message.endswith(said)
+
+
+def test_what_is_damaged_is_an_integrity_error(upstream: Upstream, tmp_path: Path) -> None:
+    ids = upstream.graph([(), (0,), (1,)], [1, 2, 3])
+    upstream.set_refs({"refs/heads/main": ids[2]})
+    assert local(tmp_path, upstream.path).reachable(URL, ids[0]) == ("refs/heads/main",)
+    for pack in (mirror_of(tmp_path) / "objects" / "pack").iterdir():
+        pack.unlink()
+    history = local(tmp_path, upstream.path)
+    for ask in (history.reachable, history.commit):
+        with pytest.raises(IntegrityError) as caught:
+            ask(URL, ids[0])
+        assert caught.value.message.startswith(f"{URL}: its history cannot be read: fatal: ")
+        assert str(mirror_of(tmp_path)) in str(caught.value.hint)
+    (upstream.path / "objects" / ids[1][:2] / ids[1][2:]).unlink()
+    with pytest.raises(IntegrityError) as caught:
+        GitHistory(tmp_path / "other", mirrors={URL: str(upstream.path)}, offline=True).commit(
+            URL, ids[2]
+        )
+    assert caught.value.message.startswith(
+        f"{URL}: {ids[2]}: cannot be read from {str(upstream.path)!r}: "
+    )
+    assert caught.value.message.isprintable()
+
+
 def _bundle(upstream: Upstream, path: Path) -> None:
     git(upstream.path, "bundle", "create", "--quiet", str(path), "--all", "HEAD")
 
@@ -421,16 +484,9 @@ def test_ids_of_two_kinds_are_in_no_repository(upstream: Upstream, tmp_path: Pat
 
 def test_two_processes_may_ask_at_once(upstream: Upstream, remote: Remote, tmp_path: Path) -> None:
     commits = [upstream.commit(f"refs/heads/b{n}", {"a": b"%d" % n}) for n in range(3)]
-    program = (
-        "import sys; from pathlib import Path;"
-        "from builder.adapters.git_history import GitHistory;"
-        "h = GitHistory(Path(sys.argv[1]), mirrors={'https://code.example/': sys.argv[2]},"
-        " offline=False);"
-        f"print(*h.reachable({URL!r}, sys.argv[3]))"
-    )
     running = [
         subprocess.Popen(
-            (sys.executable, "-c", program, str(tmp_path / "store"), remote.url, commit),
+            (sys.executable, "-c", PROGRAM, str(tmp_path / "store"), remote.url, commit),
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
@@ -438,3 +494,74 @@ def test_two_processes_may_ask_at_once(upstream: Upstream, remote: Remote, tmp_p
     ]
     said = [process.communicate()[0].decode().strip() for process in running]
     assert said == [f"refs/heads/b{n}" for n in range(3)]
+
+
+def test_a_process_that_is_killed_leaves_a_mirror_that_can_be_used(
+    upstream: Upstream, remote: Remote, tmp_path: Path
+) -> None:
+    first = upstream.commit("refs/heads/main", {"a": os.urandom(9000)})
+    second = upstream.commit("refs/heads/main", {"a": os.urandom(9000)}, parent=first)
+    assert over(tmp_path, remote).commit(URL, first).id == first
+    remote.held.clear()
+    asked = len(remote.requests)
+    process = subprocess.Popen(
+        (sys.executable, "-c", PROGRAM, str(tmp_path / "store"), remote.url, second),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    while not any(line.startswith("POST") for line in remote.requests[asked:]):
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    remote.held.set()
+    assert over(tmp_path, remote).is_ancestor(URL, first, second)
+
+
+def test_a_repository_that_hashes_otherwise_has_history_too(tmp_path: Path) -> None:
+    path = tmp_path / "served.git"
+    git(path, "init", "--quiet", "--bare", "--object-format=sha256", "-b", "main", str(path))
+    commit = Upstream(path).commit("refs/heads/main", {"a": b"1"})
+    assert len(commit) == 64
+    history = local(tmp_path, path)
+    assert history.refs(URL) == {"HEAD": commit, "refs/heads/main": commit}
+    assert history.reachable(URL, commit) == ("refs/heads/main",)
+    with pytest.raises(GoneError):
+        history.commit(URL, NOBODY)
+
+
+def test_many_refs_are_no_heap_of_files(upstream: Upstream, tmp_path: Path) -> None:
+    ids = upstream.graph([(), *((n,) for n in range(119))], range(120))
+    upstream.set_refs({f"refs/pull/{n + 1}/head": name for n, name in enumerate(ids)})
+    history = local(tmp_path, upstream.path)
+    assert len(history.reachable(URL, ids[0])) == 120
+    assert history.reachable(URL, ids[-2]) == ("refs/pull/119/head", "refs/pull/120/head")
+    loose = [*mirror_of(tmp_path).glob("refs/builder/got/*")]
+    assert len(loose) < 3
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=60),
+            st.sampled_from(
+                [
+                    b"ref: refs/heads/main\tHEAD",
+                    b"ref: \tHEAD",
+                    b"a" * 40 + b"\tHEAD",
+                    b"a" * 40 + b"\trefs/heads/main",
+                    b"b" * 40 + b"\trefs/heads/caf\xe9",
+                    b"b" * 40 + b"\trefs/heads/a\xc2\xa0b",
+                    b"c" * 40 + b"\trefs/tags/v1^{}",
+                    b"c" * 39 + b"\trefs/heads/short",
+                    b"d" * 64 + b"\trefs/pull/007/head",
+                    b"d" * 64 + b"\trefs/pull/7/head",
+                ]
+            ),
+        )
+    )
+)
+def test_whatever_a_remote_says_of_its_refs_is_read(lines: list[bytes]) -> None:
+    refs = read_refs(b"\n".join(lines))
+    assert refs.commits.keys() == refs.objects.keys()
+    assert {*refs.commits} <= {"HEAD", "refs/heads/main", "refs/pull/7/head"}
+    assert refs.branch in (None, "refs/heads/main")
+    assert (b"a" * 40 + b"\trefs/heads/main" in lines) == ("refs/heads/main" in refs.commits)

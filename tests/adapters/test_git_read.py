@@ -335,3 +335,45 @@ def test_a_small_commit_of_many_bytes_is_refused(upstream: Upstream, tmp_path: P
     with pytest.raises(IntegrityError) as caught:
         read_directory(upstream, commit, tmp_path)
     assert caught.value.message == f"it: {commit}: 'p': more than {256 << 20} bytes"
+
+
+def test_a_commit_is_listed_with_directories_links_and_submodules(
+    upstream: Upstream, mirrored: GitMirror
+) -> None:
+    files: Files = {
+        "a/b/c.txt": b"c",
+        "a/x": ("100755", b"x"),
+        "a.txt": b"a",
+        "l": ("120000", b"a.txt"),
+        "m": ("160000", b"1" * 40),
+        "\u00fc": b"u",
+    }
+    commit = upstream.commit("refs/heads/main", files)
+    listing = mirrored.listing(URL, commit)
+    assert [*listing] == ["a", "a.txt", "a/b", "a/b/c.txt", "a/x", "l", "m", "\u00fc"]
+    modes = {path: entry.mode for path, entry in listing.items() if not entry.is_directory}
+    assert modes == {
+        **dict.fromkeys(("a.txt", "a/b/c.txt", "\u00fc"), "100644"),
+        "a/x": "100755",
+        "l": "120000",
+        "m": "160000",
+    }
+    for path in ("a", "a/b", "a.txt", "l"):
+        assert listing[path].id == git(upstream.path, "rev-parse", f"{commit}:{path}")
+    assert listing["m"].id == "1" * 40
+
+
+def test_a_tree_that_stands_for_any_number_of_files_is_not_listed_to_its_end(
+    upstream: Upstream, mirrored: GitMirror
+) -> None:
+    tree = git(upstream.path, "mktree", data=b"")
+    for _ in range(7):
+        lines = "".join(f"040000 tree {tree}\td{n}\n" for n in range(10))
+        tree = git(upstream.path, "mktree", data=lines.encode())
+    commit = git(
+        upstream.path, "commit-tree", "-m", "x", tree, config=("user.name=A", "user.email=a")
+    )
+    upstream.set_refs({"refs/heads/main": commit})
+    with pytest.raises(IntegrityError) as caught:
+        mirrored.listing(URL, commit)
+    assert caught.value.message == f"{URL}: {commit}: more than 200000 entries"

@@ -18,11 +18,11 @@ from isal import igzip_lib
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.store import FileStore
-from builder.base import RegistryOrigin
 from builder.cli.progress import NoProgress
 from builder.digest import Digest, Hasher
 from builder.layer_files import BaseLayer
 from builder.oci import OCI_LAYER_GZIP, Descriptor
+from builder.origin import RegistryOrigin
 from builder.reference import Reference
 
 

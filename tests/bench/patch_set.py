@@ -19,11 +19,11 @@ from builder.cli.settings import Settings
 from builder.cli.world import DEFAULT_PLATFORM, open_project, open_store, open_world
 from builder.layer_files import OwnLayer
 from builder.observed import Observed
-from builder.pipeline import World
 from builder.project import Project
 from builder.sandbox import Finished, Job, Laid, Sandbox
 from builder.steps.genesis import GenesisRequest
 from builder.tree import View
+from builder.world import World
 from tests.bench.measure import Row, alternate
 from tests.claims import Claims
 from tests.commands import run

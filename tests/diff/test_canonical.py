@@ -1,11 +1,16 @@
 """The digest of a diff's meaning: equal for every dress, different for every change."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builder.diff import ChangeKind, Diff, FileChange, Hunk, Line, canonical, parse
+from builder.errors import ProjectError
+from tests.diff.git_oracle import Git
 from tests.diff.images import create, edit
 
 BODY = (
@@ -67,6 +72,45 @@ def test_every_byte_of_meaning_counts(old: bytes, new: bytes) -> None:
     changed = BODY.replace(old, new)
     assert changed != BODY
     assert canonical(parse(changed, at="d")) != canonical(parse(BODY, at="d"))
+
+
+@settings(max_examples=200)
+@given(at=st.integers(0, len(BODY) - 1), byte=st.integers(0, 255))
+def test_no_byte_of_the_content_can_change_unseen(at: int, byte: int) -> None:
+    start = BODY.index(b"f():\n") + 5  # the lines behind @@, each with its operation
+    at = max(at, start)
+    changed = BODY[:at] + bytes([byte]) + BODY[at + 1 :]
+    try:
+        other = canonical(parse(changed, at="d"))
+    except ProjectError:
+        return
+    assert (other == canonical(parse(BODY, at="d"))) == (changed == BODY)
+
+
+def test_all_that_git_may_be_set_to_gives_the_same_digest(tmp_path: Path) -> None:
+    """One change as different versions, sizes of repositories and settings of git print it."""
+    git = Git(tmp_path)
+    lines = b"".join(b"line %d\n" % n for n in range(40))
+    old = {"a.py": (b"def f():\n" + lines, False), "b.sh": (b"x\n", False), "d": (b"gone\n", False)}
+    new = {
+        "a.py": (b"def f():\n" + lines.replace(b"30", b"thirty"), False),
+        "b.sh": (b"x\n", True),
+        "c \u00fc.py": (b"new", False),
+    }
+    (tmp_path / "order").write_text("d\nc*\nb.sh\na.py\n")
+    plain = canonical(parse(git.diff(old, new), at="d"))
+    for options in (
+        ("--full-index",),
+        ("--abbrev=7",),
+        ("--abbrev=11",),
+        (f"-O{tmp_path / 'order'}",),
+        ("--stat", "--patch"),
+        ("--no-indent-heuristic",),
+        ("--diff-algorithm=histogram",),
+    ):
+        assert canonical(parse(git.diff(old, new, *options), at="d")) == plain
+    mail = git.mails([old, new], [b"subject\n\nwhy\n"])
+    assert canonical(parse(mail, at="d")) == plain
 
 
 BASE = FileChange(kind=ChangeKind.MODIFY, old_path="a/f", new_path="b/f")

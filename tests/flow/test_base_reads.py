@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from builder.base import Origin
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.oci import Descriptor
+from builder.origin import Origin
 from tests.flow.conftest import Log
 from tests.flow.images import MadeImage, image, serve
 from tests.flow.worlds import BASE, CONFIG, Tiny, at_packages, cached, content

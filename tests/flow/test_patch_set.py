@@ -96,6 +96,7 @@ def materials(repository: Repository, store: MemoryStore) -> PinnedMaterials:
         git=lambda: repository,
         wheels=nothing,
         make_sandbox=nothing,
+        open_copy=lambda _: nothing(),
     )
 
 

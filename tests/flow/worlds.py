@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 
 from builder import pipeline
 from builder.adapters.store import FileStore
-from builder.base import Origin
 from builder.build_record import Build
 from builder.cli.settings import Settings
 from builder.cli.world import open_world
 from builder.digest import Digest
 from builder.oci import Platform
-from builder.pipeline import World
+from builder.origin import Origin
 from builder.project import Project
 from builder.sandbox import Sandbox
+from builder.world import World
 from tests.flow.images import PACKAGES, MadeImage, Node, image
 
 AMD64 = Platform("linux", "amd64")

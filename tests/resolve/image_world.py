@@ -1,14 +1,15 @@
 """A registry of tagged images, a store, and what the tests of images ask of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.cli.progress import NoProgress
 from builder.digest import Digest
 from builder.errors import GoneError
-from builder.lock.model import ImagePin
+from builder.lock.model import Escrow, ImagePin
 from builder.oci import OCI_INDEX, Index, Platform
 from builder.reference import Reference
 from builder.resolve.found import Resolved
@@ -64,12 +65,16 @@ class Commits:
     known: dict[str, tuple[int, str | None]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
+    def refs(self, repository: str) -> Mapping[str, str]:
+        self.asked.append("refs")
+        return {"HEAD": next(reversed(self.known))} if self.known else {}
+
     def commit(self, repository: str, commit: str) -> Commit:
         self.asked.append(commit)
-        found = [name for name in self.known if name.startswith(commit)]
-        if len(found) != 1:
+        assert len(commit) == 40, "History takes full ids"
+        if commit not in self.known:
             raise GoneError(f"{repository}: no commit {commit}")
-        return Commit(id=found[0], time=self.known[found[0]][0], subject="x")
+        return Commit(id=commit, time=self.known[commit][0], subject="x")
 
     def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
         here: str | None = commit
@@ -143,6 +148,7 @@ class World:
             store=self.store,
             progress=NoProgress(),
             now=NOW,
+            open_copy=_no_copy,
             inside=inside,
         )
 
@@ -175,3 +181,7 @@ class World:
     def fetched(self) -> int:
         """How many manifests were asked for with GET since the last call."""
         return sum(item.startswith("GET /v2/base/manifests/") for item in self.asked())
+
+
+def _no_copy(copy: Escrow) -> NoReturn:
+    raise AssertionError(copy)

@@ -56,7 +56,7 @@ def test_the_newest_commit_is_that_of_the_newest_tag(world: World) -> None:
     world.registry.page_size = 2
     history = Commits(dict(HISTORY))
     assert world.newest(by_commit(world), history) == f"nightly-{IDS[3]}"
-    assert sorted(history.asked) == sorted(IDS)
+    assert history.asked == ["refs", IDS[3], *sorted(IDS)]  # first the whole branch, at once
     made = str(created("2026-05-01T00:00:00Z").digest)
     assert world.asked()[:5] == [
         *["GET /v2/base/tags/list"] * 3,
@@ -69,17 +69,21 @@ def test_the_newest_commit_is_that_of_the_newest_tag(world: World) -> None:
     assert world.fetched() == 0
 
 
-def test_short_ids_name_commits_and_what_names_none_is_left_out_aloud(
+def test_what_names_no_commit_in_full_is_left_out_aloud(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = created("2026-05-01T00:00:00Z")
-    for part in (IDS[0][:7], IDS[1][:12], "eeeeeee", "x86_64", IDS[2][:6], IDS[0].upper()):
+    unknown = "e" * 40
+    for part in (IDS[0], IDS[1], unknown, "x86_64", IDS[3][:12], IDS[2].upper(), f"{IDS[3]}-arm"):
         world.tag(f"nightly-{part}", made)
-    assert world.newest(by_commit(world), Commits(dict(HISTORY))) == f"nightly-{IDS[1][:12]}"
+    history = Commits(dict(HISTORY))
+    assert world.newest(by_commit(world), history) == f"nightly-{IDS[1]}"
+    assert set(history.asked) == {"refs", IDS[3], IDS[0], IDS[1], unknown}
     at = "lockfiles/vllm.yaml:3: vllm.it: left out,"
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{at} not named by a commit: nightly-{IDS[0].upper()}, nightly-ffffff, nightly-x86_64",
-        f"{at} of a commit that {REPOSITORY} does not have: nightly-eeeeeee",
+    strange = f"nightly-{IDS[3][:12]}, nightly-{IDS[3]}-arm, nightly-{IDS[2].upper()} and 1 more"
+    assert sorted(record.getMessage() for record in caplog.records) == [
+        f"{at} not named by a commit in full: {strange}",
+        f"{at} of a commit that {REPOSITORY} does not have: nightly-{unknown}",
     ]
 
 
@@ -89,7 +93,7 @@ def test_tags_that_name_no_commits_have_no_order(world: World) -> None:
         world.newest(by_commit(world))
     assert caught.value.message == (
         "lockfiles/vllm.yaml:3: vllm.it: none of the 1 tags 'nightly-*' is named by a commit of"
-        f" {REPOSITORY}"
+        f" {REPOSITORY}, in full"
     )
 
 
@@ -118,14 +122,6 @@ def test_commits_of_one_time_are_ordered_by_their_history_and_otherwise_not(worl
         f" of one time: {', '.join(names)}"
     )
     assert world.ordered(by_commit(world), Commits(dict(apart))) == tuple(names)
-
-
-def test_two_tags_of_one_commit_are_no_riddle(world: World) -> None:
-    made = created(None)
-    world.tag(f"nightly-{IDS[0]}", made)
-    world.tag(f"nightly-{IDS[0][:9]}", made)
-    newest = world.newest(by_commit(world), Commits({IDS[0]: (1, None)}))
-    assert newest == f"nightly-{IDS[0][:9]}"
 
 
 def test_the_newest_is_passed_over_while_it_lacks_the_platform_or_is_not_whole(

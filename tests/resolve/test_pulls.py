@@ -73,11 +73,16 @@ def test_the_change_stays_usable_when_the_pull_request_is_gone(
         world.pull(before=pin)
     assert caught.value.message == f"pull 'fix': {URL} has no {PULL}"
 
-    def nobody() -> NoReturn:
+    def nobody(*_: object) -> NoReturn:
         raise AssertionError("asked")
 
     materials = PinnedMaterials(
-        lock=Lock(), store=world.store, git=nobody, wheels=nobody, make_sandbox=nobody
+        lock=Lock(),
+        store=world.store,
+        git=nobody,
+        wheels=nobody,
+        make_sandbox=nobody,
+        open_copy=nobody,
     )
     assert materials.pull(pin) == world.git.diff(URL, base, head)
     assert zlib.decompress(world.store.note(notes.DIFF, f"{base}-{head}") or b"")

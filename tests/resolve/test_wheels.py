@@ -1,5 +1,6 @@
 """Wheels: what a pin becomes of what an index offers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -42,6 +43,9 @@ class Index:
 
     def fetch(self, *, project: str, version: str, filename: str, digest: Digest) -> Path:
         raise AssertionError("a wheel is fetched when it is tried")
+
+    def keep(self, chunks: Iterator[bytes], *, filename: str, digest: Digest) -> Path:
+        raise AssertionError(filename)
 
     def pack(self, path: str) -> bytes:
         raise AssertionError(path)

@@ -168,6 +168,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
         "reachable": HISTORY,
         "escrow": WHERE,
         "locked": HISTORY,
+        "failing": HISTORY,
         "at": AT,
     },
     Subtree: {},
@@ -188,6 +189,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
         "strip": "as root",
         "escrow": WHERE,
         "locked": HISTORY,
+        "failing": HISTORY,
         "at": AT,
     },
     SourcePin: {
@@ -198,6 +200,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
         "tree": WHERE,
         "escrow": WHERE,
         "locked": HISTORY,
+        "failing": HISTORY,
         "at": AT,
     },
     SourceFile: {
@@ -213,6 +216,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
         "path": WHERE,
         "escrow": WHERE,
         "locked": HISTORY,
+        "failing": HISTORY,
         "at": AT,
     },
     Platform: {},

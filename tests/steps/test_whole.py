@@ -154,3 +154,20 @@ def test_all_files_upstream_is_already_upstream_as_a_whole() -> None:
         place([overlay(), other], image(serving=OURS, other=OURS), at="step")
     assert caught.value.verdict == Verdict.ALREADY_UPSTREAM
     assert caught.value.message == ("step: the base has this change already, in all of its 2 files")
+
+
+def test_what_is_wrong_is_hinted_at_before_what_is_only_needless() -> None:
+    """One file is upstream's by now, the other would undo its later work: that is the trouble."""
+    other = WholeFile(
+        path=f"{PACKAGE}/other.py", data=OURS, replaces=Digest.of(STOCK), at="files[1]"
+    )
+    with pytest.raises(PatchError) as caught:
+        place([overlay(), other], image(serving=OURS, other=STOCK + b"# later\n"), at="step")
+    assert caught.value.verdict == Verdict.REFUSED
+    assert caught.value.path == f"{PACKAGE}/other.py"
+    assert [line.partition(":")[0] for line in caught.value.findings] == [
+        "already-upstream",
+        "refused",
+    ]
+    assert caught.value.hint is not None
+    assert "undo what upstream changed" in caught.value.hint

@@ -1,0 +1,173 @@
+"""Where pinned bytes come from: the place that the lock follows, and our own copies behind it.
+
+A copy is asked only where the place before it answers that the bytes are *gone*. Where it does not
+answer, wants credentials or has had enough of us, that is said, and nothing stands in for it: what
+is there may be had again in a minute, and a build does not depend on how the network feels.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Protocol, TypeAlias, TypeVar
+
+from builder.digest import Digest
+from builder.errors import BuilderError, GoneError, NetworkError, ProjectError
+from builder.lock.model import Escrow
+from builder.oci import Descriptor
+from builder.ports import Registry
+from builder.reference import Reference
+from builder.value import value
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Origin(Protocol):
+    """Where documents and blobs come from."""
+
+    def document(self, digest: Digest) -> bytes:
+        """An index or manifest by digest, verified."""
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        """A blob as a stream, verified at its end (see ``Registry.blob``)."""
+
+
+@value(kw_only=False)
+class RegistryOrigin:
+    """A repository of a registry. ``registry`` is called when something is really fetched, so
+    that a build that fetches nothing does not load a client."""
+
+    registry: Callable[[], Registry]
+    reference: Reference
+
+    def document(self, digest: Digest) -> bytes:
+        return self.registry().manifest(self.reference.at(digest)).raw
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        return self.registry().blob(self.reference, descriptor)
+
+
+OpenCopy: TypeAlias = Callable[[Escrow], Origin]
+"""Opens a place of ours. Raises ProjectError where a layout is not there."""
+
+
+def opener(
+    root: Path, *, registry: Callable[[], Registry], open_layout: Callable[[Path], Origin]
+) -> OpenCopy:
+    """Opens the places that a lock of the project in ``root`` names."""
+
+    def open_copy(copy: Escrow) -> Origin:
+        if copy.registry is not None:
+            return RegistryOrigin(registry, copy.registry)
+        return open_layout(root / str(copy.layout))
+
+    return open_copy
+
+
+def place_of(copy: Escrow) -> str:
+    """A place of ours as people name it: what ``builder escrow --to`` takes."""
+    return f"oci:{copy.layout}" if copy.registry is None else copy.registry.name
+
+
+def places_of(copies: Sequence[Escrow]) -> str:
+    """All places, each once."""
+    return ", ".join(dict.fromkeys(map(place_of, copies)))
+
+
+def with_copies(hint: str | None, copies: Sequence[Escrow]) -> str | None:
+    """The hint of an error that is no reason to go to a copy, which names those that there are."""
+    if not copies:
+        return hint
+    kept = f"{places_of(copies)} has a copy, which is asked where upstream says 'gone'"
+    return f"{hint}; {kept}" if hint else kept
+
+
+class Copies:
+    """The places of ours where one pin is kept, in the order of the lock.
+
+    Args:
+        copies: From the lock.
+        open_copy: Opens one.
+        at: The pin, for messages.
+    """
+
+    def __init__(self, copies: Sequence[Escrow], *, open_copy: OpenCopy, at: str) -> None:
+        self.copies = tuple(copies)
+        self.open_copy = open_copy
+        self._at = at
+        self._told: set[str] = set()
+        self._lock = Lock()
+
+    def instead(self, gone: GoneError, question: Callable[[Escrow, Origin], T]) -> T:
+        """The answer of the first copy that has one, where the origin said ``gone``. That a copy
+        is used is told, once for each.
+
+        Raises:
+            GoneError: No copy has it, either.
+            NetworkError: None has it, and one of them could not be asked.
+            IntegrityError: A copy is not what it must be: the next one is not asked.
+        """
+        said: list[str] = []
+        unasked: NetworkError | None = None
+        for copy in self.copies:
+            try:
+                answer = question(copy, self.open_copy(copy))
+            except (GoneError, ProjectError, NetworkError) as error:
+                said.append(f"the copy at {place_of(copy)}: {error.message}")
+                unasked = unasked or (error if isinstance(error, NetworkError) else None)
+            else:
+                self._tell(gone, copy)
+                return answer
+        raise _none(gone, unasked, said) from gone
+
+    def _tell(self, gone: GoneError, copy: Escrow) -> None:
+        place = place_of(copy)
+        with self._lock:  # layers are read by several threads
+            if place in self._told:
+                return
+            self._told.add(place)
+        _log.warning("%s: gone: %s; using the copy at %s", self._at, gone.message, place)
+
+
+def _none(gone: GoneError, unasked: NetworkError | None, said: Sequence[str]) -> BuilderError:
+    if unasked is not None:
+        message = f"{gone.message}, and {'; '.join(said)}"
+        return type(unasked)(message, hint=unasked.hint)
+    return GoneError(gone.message, hint="; ".join(said) or gone.hint)
+
+
+class KeptOrigin:
+    """An origin with the copies of what it has: :class:`Origin`, by digest, so that the same bytes
+    come from each. ``copies`` hold it exactly; who holds something else under other digests is not
+    noticed here."""
+
+    def __init__(self, origin: Origin, copies: Copies) -> None:
+        self._origin = origin
+        self._copies = copies
+
+    def document(self, digest: Digest) -> bytes:
+        try:
+            return self._origin.document(digest)
+        except GoneError as gone:
+            return self._copies.instead(gone, lambda _, copy: copy.document(digest))
+
+    def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+        try:
+            first, rest = begun(self._origin, descriptor)
+        except GoneError as gone:
+            first, rest = self._copies.instead(gone, lambda _, copy: begun(copy, descriptor))
+        yield first
+        try:
+            yield from rest
+        except GoneError as gone:  # its reader has had a part of it
+            raise GoneError(
+                gone.message, hint="it went away while it was read; run it again"
+            ) from gone
+
+
+def begun(origin: Origin, descriptor: Descriptor) -> tuple[bytes, Iterator[bytes]]:
+    """A blob whose first bytes have come: whether there is one at all, is known only then."""
+    chunks = origin.blob(descriptor)
+    return next(chunks, b""), chunks

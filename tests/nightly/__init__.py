@@ -1,0 +1,1 @@
+"""Nights: outcomes, proposals, the matrix, and the workflows that ask for them."""
