@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tests.bench import rows as measured
+from tests.bench.check import check
 from tests.bench.measure import Row, table
 from tests.bench.peers import Docker, Umoci, docker_with_buildkit
 from tests.bench.trial import trial
@@ -28,6 +29,7 @@ def main() -> int:
         f" load {os.getloadavg()[0]:.1f} before"
     )
     rows = measured.start_up(options.runs)
+    rows += check(claims, max(3, options.runs // 3))
     if why := missing("docker-registry"):
         claims.not_run("everything that needs a registry", why)
     else:
