@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from builder.cli import show
 from builder.cli.start import start_project
 from builder.digest import Digest, Hasher, ObjectId
-from builder.lock.codec import write_models
+from builder.lock.codec import write_pins
 from builder.lock.model import ModelFile, ModelPin
 from tests.bench.measure import Row, Run, alternate
 from tests.claims import Claims
@@ -57,7 +57,7 @@ class Weights:
             files=tuple(files),
         )
         start_project(made.project)
-        (made.project / "lockfiles/models.yaml").write_bytes(write_models({"weights": pin}))
+        (made.project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, {"weights": pin}))
         with (made.project / "variants/hello.yaml").open("a") as variant:
             variant.write("models: [weights]\n")
         return made
