@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from builder.errors import IntegrityError, UsageError
+from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
-from builder.moves import KINDS, AnyResolved, Move, pins_of, resolved
+from builder.moves import AnyResolved, Move, resolved
 from builder.node import did_you_mean, nearest
 from builder.oci import Platform
 from builder.pipeline import copies_of

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from builder.errors import BuilderError, GoneError, ProjectError, UsageError
+from builder.lock.kinds import pins_of
 from builder.lock.model import (
     GenesisPin,
     ImagePin,
@@ -37,15 +38,6 @@ AnyResolved: TypeAlias = (
     | Resolved[GenesisPin]
     | Resolved[ModelPin]
 )
-KINDS: Mapping[str, type[Pin]] = {
-    "vllm": ImagePin,
-    "genesis": GenesisPin,
-    "pull": PullPin,
-    "source": SourcePin,
-    "wheel": WheelPin,
-    "model": ModelPin,
-}
-"""The kinds of pins, as the command line calls them."""
 
 
 @value
@@ -64,23 +56,6 @@ class Move:
     def changes(self) -> bool:
         """Whether the lock will say something else."""
         return self.before != self.pin
-
-
-def pins_of(project: Project, kind: str) -> Mapping[str, Pin]:
-    """The pins of one of :data:`KINDS`, by name."""
-    match kind:
-        case "vllm":
-            return project.images
-        case "genesis":
-            return project.genesis
-        case "pull":
-            return project.pulls
-        case "source":
-            return project.sources
-        case "wheel":
-            return project.wheels
-        case _:
-            return project.models
 
 
 def moves(

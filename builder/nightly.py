@@ -28,8 +28,9 @@ from builder.errors import (
 )
 from builder.lock import edit
 from builder.lock.codec import results_file
+from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import ImagePin, Pin, PullPin, Result, WheelPin
-from builder.moves import KINDS, Move, moves, pins_of
+from builder.moves import Move, moves
 from builder.oci import Platform
 from builder.pipeline import build
 from builder.project import Project
@@ -112,7 +113,7 @@ class Means:
     """How the parts of a night are done."""
 
     move: Callable[[str, Pin], tuple[Move, ...]]
-    """A pin, of one of :data:`builder.moves.KINDS`, and whatever moves with it."""
+    """A pin, of one of :data:`builder.lock.kinds.KINDS`, and whatever moves with it."""
     attempt: Callable[[tuple[Move, ...]], Bump]
     put: Callable[[bytes | None, Pin], bytes] = edit.put
     put_result: Callable[[bytes | None, Result], bytes] = edit.put_result

@@ -10,7 +10,8 @@ from builder.bump import Bump
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
 from builder.errors import BuilderError, UsageError
-from builder.moves import KINDS, moves
+from builder.lock.kinds import KINDS
+from builder.moves import moves
 
 
 @project_command(
