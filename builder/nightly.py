@@ -9,23 +9,13 @@ One pin's failure stops no other one. Nothing is written into the project.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from builder.bump import Bump, tried
 from builder.digest import Digest
-from builder.errors import (
-    BuilderError,
-    EnvironmentFault,
-    GoneError,
-    IntegrityError,
-    NetworkError,
-    PatchError,
-    PolicyError,
-    ProjectError,
-    UsageError,
-)
+from builder.errors import BuilderError
 from builder.lock import edit
 from builder.lock.codec import results_file
 from builder.lock.kinds import KINDS, pins_of
@@ -39,19 +29,6 @@ from builder.value import field, value
 from builder.world import World
 
 _log = logging.getLogger(__name__)
-
-WORST: tuple[type[BuilderError], ...] = (
-    IntegrityError,
-    EnvironmentFault,
-    ProjectError,
-    UsageError,
-    PolicyError,
-    PatchError,
-    GoneError,
-    NetworkError,
-)
-"""The kinds of errors, the worst first: bytes that are not what they must be, what nothing here can
-work with, what a person has to decide, what has gone, what may have passed by tomorrow."""
 
 
 class State(StrEnum):
@@ -167,12 +144,6 @@ def left_alone(pin: Pin) -> str | None:
             return None
         case _:
             return "it follows nothing" if pin.follows is None else None
-
-
-def worst(errors: Iterable[BuilderError]) -> int:
-    """The exit status of the worst of ``errors``, by :data:`WORST`; 0 for none."""
-    statuses = [kind.exit_status for kind in WORST]
-    return min((error.exit_status for error in errors), key=statuses.index, default=0)
 
 
 def _outcome(

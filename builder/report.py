@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from builder.bump import Bump
-from builder.errors import BuilderError, PatchError
+from builder.errors import PatchError
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
 from builder.moves import Move
 from builder.trial import StepTrial, VariantTrial
@@ -89,7 +89,7 @@ def _variant(trial: VariantTrial) -> dict[str, Any]:
         "image": None if trial.image is None else str(trial.image),
         "accepted": None if trial.accepted is None else str(trial.accepted),
         "size": trial.size,
-        "refusals": list(map(_error, trial.refusals)),
+        "refusals": [error.record() for error in trial.refusals],
         "warnings": list(trial.warnings),
         "steps": list(map(_step, trial.steps)),
     }
@@ -106,23 +106,8 @@ def _step(step: StepTrial) -> dict[str, Any]:
         "changed_below": list(step.changed_below),
         "changed": list(step.changed),
         "patches": list(step.patches),
-        "error": None if step.error is None else _error(step.error),
+        "error": None if step.error is None else step.error.record(),
     }
-
-
-def _error(error: BuilderError) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "message": error.message,
-        "hint": error.hint,
-        "exit_status": error.exit_status,
-    }
-    if isinstance(error, PatchError):
-        fields |= {
-            "verdict": str(error.verdict),
-            "path": error.path,
-            "findings": list(error.findings),
-        }
-    return fields
 
 
 def text(bump: Bump) -> str:

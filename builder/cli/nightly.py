@@ -11,7 +11,14 @@ from builder import nightly, nightly_report
 from builder.adapters.git_author import git_author
 from builder.cli import show
 from builder.cli.site import Site, project_command
-from builder.errors import AuthError, BuilderError, EnvironmentFault, ProjectError, UsageError
+from builder.errors import (
+    AuthError,
+    BuilderError,
+    EnvironmentFault,
+    ProjectError,
+    UsageError,
+    worst,
+)
 from builder.nightly import Outcome, State
 from builder.nightly_report import Morning
 from builder.propose import Proposed, propose
@@ -64,7 +71,7 @@ def command(
             told.append(item := _proposed(outcome, proposer))
             if not site.settings.json:
                 click.echo(nightly_report.text(item))
-    status = nightly.worst(error for item in told for error in item.errors)
+    status = worst(error.exit_status for item in told for error in item.errors)
     if site.settings.json:
         show.document(nightly_report.document(told, status=status))
     context.exit(status)
