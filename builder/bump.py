@@ -5,10 +5,11 @@ tried    the locks as they would be, and every variant under them
 write    the same bytes, unless the lock has changed meanwhile
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ProjectError
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
 from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin
@@ -23,6 +24,8 @@ from builder.uses import uses
 from builder.value import field, value
 from builder.variant import PinnedBase, PullStep
 from builder.world import World
+
+_log = logging.getLogger(__name__)
 
 
 @value
@@ -43,6 +46,8 @@ class Bump:
 
     moves: tuple[Move, ...]
     trials: tuple[VariantTrial, ...] = ()
+    not_tried: tuple[str, ...] = ()
+    """Variants that use one of the pins, or that nobody can read, and were not asked for."""
     landed: tuple[Landed, ...] = ()
     remarks: tuple[str, ...] = ()
     """What a patch set says otherwise than before; what could not be found out."""
@@ -80,7 +85,8 @@ def tried(
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
     after = Project(project.root, replaced=files)
-    named = tuple(variants) or tuple(users(project, [move.pin for move in moves]))
+    pins = [move.pin for move in moves]
+    named = tuple(dict.fromkeys(variants)) or tuple(users(project, pins))
     trials = tuple(
         try_variant(after, name, world=world, platform=platform, before=project) for name in named
     )
@@ -88,6 +94,7 @@ def tried(
     return Bump(
         moves=tuple(moves),
         trials=trials,
+        not_tried=tuple(_others(project, pins, named)),
         landed=landed,
         remarks=(*_patch_sets(after, moves, world), *remarks),
         seen=seen,
@@ -117,21 +124,46 @@ def edited(
 
 def users(project: Project, pins: Iterable[Pin]) -> Iterator[str]:
     """The variants that use one of ``pins``, sorted."""
-    wanted = {(type(pin), pin.name) for pin in pins}
+    keys = {(type(pin), pin.name) for pin in pins}
+    return (name for name in project.variants() if _uses_one(project, name, keys))
+
+
+def _others(project: Project, pins: Iterable[Pin], named: tuple[str, ...]) -> Iterator[str]:
+    """The variants beside ``named`` that use one of ``pins``, or cannot be read."""
+    keys = {(type(pin), pin.name) for pin in pins}
     for name in project.variants():
-        if wanted & set(uses(project.variant(name), project.pulls)):
-            yield name
+        if name in named:
+            continue
+        try:
+            if not _uses_one(project, name, keys):
+                continue
+        except ProjectError as error:
+            _log.debug("%s may use it: %s", name, error.message)
+        yield name
+
+
+def _uses_one(project: Project, name: str, keys: set[tuple[type, str]]) -> bool:
+    return not keys.isdisjoint(uses(project.variant(name), project.pulls))
 
 
 def write(project: Project, bump: Bump) -> tuple[str, ...]:
     """Write the pins of a bump; returns the files that changed. Variants that fail are recorded in
-    the pins.
+    the pins; those that did before and were not tried stay so.
 
     Raises:
         ProjectError: A lockfile is not what it was when the bump was tried.
     """
-    pins = [replace(move.pin, failing=bump.failing) for move in bump.moves if move.changes]
+    pins = [
+        replace(move.pin, failing=(*bump.failing, *_still_failing(move, bump)))
+        for move in bump.moves
+        if move.changes
+    ]
     return project.put_pins(pins, seen=bump.seen)
+
+
+def _still_failing(move: Move, bump: Bump) -> tuple[str, ...]:
+    before = () if move.before is None else move.before.failing
+    return tuple(name for name in before if name in bump.not_tried)
 
 
 def _patch_sets(project: Project, moves: Iterable[Move], world: World) -> Iterator[str]:

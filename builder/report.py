@@ -55,6 +55,7 @@ def document(bump: Bump, *, written: tuple[str, ...] = ()) -> dict[str, Any]:
         "written": list(written),
         "moves": [_move(move) for move in bump.moves],
         "variants": [_variant(trial) for trial in bump.trials],
+        "not_tried": list(bump.not_tried),
         "landed": [
             {"variant": item.variant, "step": item.step, "pull": item.pull, "commit": item.commit}
             for item in bump.landed
@@ -117,6 +118,8 @@ def text(bump: Bump) -> str:
         lines += [f"  {line}" for line in _about(move)]
     for trial in bump.trials:
         lines += ["", *_trial(trial)]
+    if bump.not_tried:
+        lines += ["", f"not tried: {', '.join(bump.not_tried)}"]
     lines += _landings(bump)
     return "\n".join(lines)
 
@@ -148,10 +151,15 @@ def _conclusion(trial: VariantTrial) -> str:
     if not trial.passes:
         failed = sum(not step.passes for step in trial.steps)
         return f"fails, {failed} of {len(trial.steps)} steps" if failed else "fails"
+    size = "" if trial.size is None else f", {_size(trial.size)}"
     if trial.accepted is None:
-        return f"passes, {trial.image}"
+        return f"passes, {trial.image}{size}"
     same = trial.accepted == trial.image
-    return f"passes, {'the accepted image' if same else f'another image, {trial.image}'}"
+    return f"passes, {'the accepted image' if same else f'another image, {trial.image}'}{size}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB in a registry"
 
 
 def _details(step: StepTrial) -> Iterator[str]:
@@ -201,6 +209,8 @@ def markdown(bump: Bump) -> str:
     if bump.trials:
         lines += ["", "| variant | step | verdict | |", "| --- | --- | --- | --- |"]
         lines += [row for trial in bump.trials for row in _rows(trial)]
+    if bump.not_tried:
+        lines += ["", f"Not tried: {', '.join(map(code, bump.not_tried))}."]
     lines += [f"- {code(line)}" if line else "" for line in _landings(bump)]
     return "\n".join(lines) + "\n"
 
@@ -233,7 +243,7 @@ def _history(move: Move) -> Iterator[str]:
 
 def _rows(trial: VariantTrial) -> Iterator[str]:
     name = code(trial.variant)
-    size = "" if trial.size is None else f"{trial.size / 1e6:.1f} MB in a registry"
+    size = "" if trial.size is None else _size(trial.size)
     yield f"| {name} | | **{'passes' if trial.passes else 'fails'}** | {size} |"
     for error in trial.refusals:
         yield f"| | | refused | {code(first(error.message))} |"

@@ -117,7 +117,7 @@ def test_the_text_says_what_moved_and_what_became_of_each_step() -> None:
         "    1970-01-02 000000000000 two",
         "  r",
         "",
-        f"good: passes, {HASHES[5]}",
+        f"good: passes, {HASHES[5]}, 2.0 MB in a registry",
         "  diff  applied-with-offset",
         "    a.py: offset +12",
         "    upstream changed: a.py",

@@ -81,18 +81,11 @@ def command(
 def _summarised(told: list[Morning], summary: Path | None) -> Iterator[None]:
     """Write what was told by then, also of a night that is broken off; that it can be written is
     found out before."""
-    if summary is None:
-        yield
-        return
-    try:
-        file = summary.open("a", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--summary: {summary}: cannot be written: {error.strerror}") from error
-    with file:
+    with show.report_file(summary, "a", option="--summary") as write:
         try:
             yield
         finally:
-            file.write(nightly_report.markdown(told))
+            write(nightly_report.markdown(told))
 
 
 def _proposed(outcome: Outcome, proposer: Callable[[Outcome], Proposed] | None) -> Morning:
