@@ -74,6 +74,7 @@ def _move(move: Move) -> dict[str, Any]:
         "changes": move.changes,
         "remarks": list(move.resolved.remarks),
         "merged": move.resolved.merged,
+        "all_commits": None if distance is None else distance.complete,
         "commits": None if distance is None else list(map(_commit, distance.ahead)),
         "lost_commits": None if distance is None else list(map(_commit, distance.behind)),
     }
@@ -256,7 +257,8 @@ def _rows(trial: VariantTrial) -> Iterator[str]:
 
 def _apart(distance: Distance) -> str:
     ahead, lost = len(distance.ahead), len(distance.behind)
-    return f"{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
+    least = "" if distance.complete else "at least "
+    return f"{least}{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
 
 
 def code(line: str) -> str:

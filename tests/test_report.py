@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -236,3 +237,14 @@ def test_a_table_row_stays_one_row_whatever_a_message_says() -> None:
     rows = report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()
     table = [line for line in rows if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
+
+
+def test_commits_that_are_not_all_are_said_to_be_more() -> None:
+    some = move("one", "two")
+    assert some.resolved.distance is not None
+    distance = replace(some.resolved.distance, complete=False)
+    bump = Bump(moves=(replace(some, resolved=replace(some.resolved, distance=distance)),))
+    assert "  at least 2 commits more, 0 lost" in report.text(bump).splitlines()
+    assert "<summary>at least 2 commits more, 0 lost</summary>" in report.markdown(bump)
+    assert report.document(bump)["moves"][0]["all_commits"] is False
+    assert report.document(Bump(moves=(some,)))["moves"][0]["all_commits"] is True

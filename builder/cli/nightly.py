@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder import nightly, nightly_report
-from builder.adapters.git_author import git_author
+from builder.adapters.git_author import Identity, git_author
 from builder.cli import show
 from builder.cli.site import Site, project_command
 from builder.errors import (
@@ -25,7 +25,7 @@ from builder.propose import Proposed, propose
 from builder.world import World
 
 if TYPE_CHECKING:
-    from builder.adapters.git_worktree import GitWorktree, Identity
+    from builder.adapters.git_worktree import GitWorktree
     from builder.upstream import Proposals
 
 
@@ -151,10 +151,8 @@ def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
     return branches, proposals
 
 
-def _identity(site: Site) -> "Identity":
+def _identity(site: Site) -> Identity:
     """``GIT_AUTHOR_NAME`` and ``GIT_AUTHOR_EMAIL``, or whom git knows in the project."""
-    from builder.adapters.git_worktree import Identity
-
     environment = site.settings.environment
     name, email = environment.get("GIT_AUTHOR_NAME"), environment.get("GIT_AUTHOR_EMAIL")
     if name and email:
@@ -165,5 +163,4 @@ def _identity(site: Site) -> "Identity":
             "--propose: git knows no author for the commits",
             hint="git config user.name and user.email, or GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL",
         )
-    first, _, rest = known.rpartition(" <")
-    return Identity(name=first, email=rest.removesuffix(">"))
+    return known
