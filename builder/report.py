@@ -22,15 +22,22 @@ _FILES = 10
 
 
 def title(bump: Bump) -> str:
-    """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``."""
-    moved = [move for move in bump.moves if move.changes] or list(bump.moves)
-    if not moved:
-        return "nothing to lock"
-    first = moved[0]
+    """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``. Pins that say more
+    than before and are the same are locked: ``lock vllm base, wheel pandas``."""
+    if not bump.changes:
+        return "nothing changes" if bump.moves else "nothing to lock"
+    moved = [move for move in bump.moves if move.changes]
+    first = next((move for move in moved if not _stays(move)), None)
+    if first is None:
+        return f"lock {', '.join(f'{move.kind} {move.pin.name}' for move in moved)}"
     names = ", ".join(move.pin.name for move in moved)
     if first.before is None:
         return f"add {first.kind} {names}: {shown(first.pin)}"
     return f"bump {first.kind} {names}: {shown(first.before)} -> {shown(first.pin)}"
+
+
+def _stays(move: Move) -> bool:
+    return move.before is not None and shown(move.before) == shown(move.pin)
 
 
 def shown(pin: Pin) -> str:

@@ -248,3 +248,17 @@ def test_commits_that_are_not_all_are_said_to_be_more() -> None:
     assert "<summary>at least 2 commits more, 0 lost</summary>" in report.markdown(bump)
     assert report.document(bump)["moves"][0]["all_commits"] is False
     assert report.document(Bump(moves=(some,)))["moves"][0]["all_commits"] is True
+
+
+def test_pins_that_only_say_more_are_no_bump() -> None:
+    old = genesis(OLD)
+    more = Move(
+        kind="genesis", before=old, resolved=Resolved(pin=replace(old, reachable=("HEAD",)))
+    )
+    wheel = WheelPin(name="w", project="w", version="1", filename="w.whl", digest=HASHES[0])
+    sized = Move(kind="wheel", before=wheel, resolved=Resolved(pin=replace(wheel, size=3)))
+    assert report.title(Bump(moves=(more, sized))) == "lock genesis patches, wheel w"
+    same = Move(kind="genesis", before=old, resolved=Resolved(pin=old))
+    assert report.title(Bump(moves=(same,))) == "nothing changes"
+    assert report.title(Bump(moves=())) == "nothing to lock"
+    assert report.text(Bump(moves=(same,))) == "nothing changes\n  patches is what it was"
