@@ -12,7 +12,7 @@ from dataclasses import replace
 from builder.errors import BuilderError, ProjectError
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
-from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin
+from builder.lock.model import GenesisPin, Lock, Pin
 from builder.materials import PinnedMaterials
 from builder.moves import Move
 from builder.oci import Platform
@@ -192,31 +192,52 @@ def _patch_sets(project: Project, moves: Iterable[Move], world: World) -> Iterat
 def _landed(
     project: Project, variants: Iterable[str], *, world: World
 ) -> tuple[tuple[Landed, ...], tuple[str, ...]]:
-    """The pull requests whose merge is in the history of a base, as far as anybody can tell."""
+    """The pull requests whose merge is in the history of a base, as far as anybody can tell; a host
+    is asked once about each."""
     found: list[Landed] = []
     remarks: dict[str, None] = {}
-    for name in variants:
+    for (repository, number), places in _pulls(project, variants).items():
         try:
-            found += _landed_in(project, name, world=world)
+            facts = world.forge.pull(repository, number)
+            if facts is None or (merge := facts.merge_commit) is None:
+                continue
+            for commit in dict.fromkeys(place.commit for place in places):
+                if world.history.is_ancestor(repository, merge, commit):
+                    found += [
+                        Landed(variant=place.variant, step=place.step, pull=number, commit=merge)
+                        for place in places
+                        if place.commit == commit
+                    ]
         except BuilderError as error:
             remarks[f"whether pull requests have landed is not known: {error.message}"] = None
-    return tuple(found), tuple(remarks)
+    return tuple(sorted(found, key=lambda item: item.variant)), tuple(remarks)
 
 
-def _landed_in(project: Project, name: str, *, world: World) -> Iterator[Landed]:
-    variant = project.variant(name)
-    if not isinstance(variant.base, PinnedBase):
-        return
-    base: ImagePin | None = project.images.get(variant.base.pin)
-    commit = None if base is None or base.vllm is None else base.vllm.commit
-    if commit is None:
-        return
-    for step in variant.steps:
-        if not isinstance(step, PullStep):
+@value
+class _Place:
+    """A step that applies a pull request, and the commit of vLLM below it."""
+
+    variant: str
+    step: str
+    commit: str
+
+
+def _pulls(project: Project, variants: Iterable[str]) -> Mapping[tuple[str, int], Sequence[_Place]]:
+    """Where each pull request is applied to a base of a known commit."""
+    places: dict[tuple[str, int], list[_Place]] = {}
+    for name in variants:
+        try:
+            variant = project.variant(name)
+        except ProjectError:
+            continue  # said by its trial
+        if not isinstance(variant.base, PinnedBase):
             continue
-        pin: PullPin = project.pulls[step.pull]
-        facts = world.forge.pull(pin.repository, pin.pull)
-        if facts is None or facts.merge_commit is None:
+        vllm = project.images[variant.base.pin].vllm
+        if vllm is None or vllm.commit is None:
             continue
-        if world.history.is_ancestor(pin.repository, facts.merge_commit, str(commit)):
-            yield Landed(variant=name, step=step.name, pull=pin.pull, commit=facts.merge_commit)
+        for step in variant.steps:
+            if isinstance(step, PullStep):
+                pin = project.pulls[step.pull]
+                place = _Place(variant=name, step=step.name, commit=str(vllm.commit))
+                places.setdefault((pin.repository, pin.pull), []).append(place)
+    return places

@@ -285,3 +285,17 @@ def test_a_report_that_cannot_be_written_is_found_out_before_the_work(
     assert f"--markdown: {project}/no/it.md: cannot be written: No such file" in ran.err
     assert ran.out == ""
     assert tree(project) == before
+
+
+def test_a_target_that_several_pins_may_mean_is_refused(builder: Builder, project: Path) -> None:
+    """Two pins of one repository at different commits."""
+    assert builder("add", "genesis", NEW, "--repository", GENESIS, "--name", "next").status == 0
+    text = (project / LOCK).read_text()
+    start, end = text.index("  genesis-v7.72.2:"), text.index("  next:")
+    (project / LOCK).write_text(text[:start] + text[end:])
+    before = tree(project)
+    ran = builder("bump", "genesis", NEW)
+    assert ran.status == 2
+    assert f"{NEW!r} may be meant for several genesis pins: demo-patches, next" in ran.err
+    assert f"name the pin: builder bump genesis NAME {NEW}" in ran.err
+    assert tree(project) == before
