@@ -347,6 +347,17 @@ def test_a_gate_and_a_locked_file_that_is_gone_say_what_they_are(
         bring(pin, threads=1)
 
 
+def test_a_token_opens_a_gate_and_stays_at_the_hub(server: StandInHub, bring: Fetch) -> None:
+    pin = held(server, tiny())
+    server.models[NAME].gated = True
+    server.tokens["hf_good"] = {NAME}
+    settings = HubSettings(endpoint=server.endpoint, token="hf_good", token_place="HF_TOKEN")
+    assert bring(pin, hub=HubClient(settings)).ok
+    assert {call.headers["authorization"] for call in server.calls} == {"Bearer hf_good"}
+    assert server.storage.calls
+    assert not [call for call in server.storage.calls if "authorization" in call.headers]
+
+
 def test_a_hub_that_breaks_for_ever_is_the_networks_fault(server: StandInHub, bring: Fetch) -> None:
     pin = held(server, tiny())
     server.on("GET", ".*/resolve/.*", Reply(status=503), forever=True)
