@@ -299,3 +299,17 @@ def test_a_target_that_several_pins_may_mean_is_refused(builder: Builder, projec
     assert f"{NEW!r} may be meant for several genesis pins: demo-patches, next" in ran.err
     assert f"name the pin: builder bump genesis NAME {NEW}" in ran.err
     assert tree(project) == before
+
+
+def test_a_commit_with_another_tree_than_the_locked_one_is_refused(
+    builder: Builder, project: Path
+) -> None:
+    file = project / LOCK
+    tree_id = Project(project).genesis["demo-patches"].tree.hex
+    lines = [line for line in file.read_text().splitlines(keepends=True) if "9bfe9b03" not in line]
+    file.write_text("".join(lines).replace(tree_id, "0" * 40))
+    before = tree(project)
+    ran = builder("lock", "demo-patches")
+    assert ran.status == 4
+    assert f"the commit has tree {tree_id}, the lock pins {'0' * 40}" in ran.err
+    assert tree(project) == before
