@@ -122,6 +122,7 @@ class NetworkError(BuilderError):
 class AuthError(NetworkError):
     """Upstream refused our credentials, or wants some."""
 
+    exit_status = 14
     usual_hint: ClassVar[str | None] = (
         "registries take what docker login keeps, git takes the keys of ssh-agent"
     )
@@ -130,6 +131,7 @@ class AuthError(NetworkError):
 class RateLimitError(NetworkError):
     """Upstream told us to come back later, for longer than we are willing to wait."""
 
+    exit_status = 15
     usual_hint: ClassVar[str | None] = "wait, or log in: more is allowed to known users"
 
 
@@ -145,7 +147,7 @@ class EnvironmentFault(BuilderError):
     exit_status = 9
 
 
-WORST = (4, 9, 3, 2, 5, 6, 7, 8)
+WORST = (4, 9, 14, 3, 2, 5, 6, 7, 15, 8)
 """Exit statuses, the worst first, where there are several: bytes that are not what they must be,
 what does not get better by itself, what a person has to decide, what has gone, what may have passed
 by tomorrow."""

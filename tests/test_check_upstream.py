@@ -253,8 +253,8 @@ def test_a_tag_without_a_place_in_the_order_is_not_judged_by_it() -> None:
 
 OUTCOMES: Mapping[str, tuple[BuilderError, int]] = {
     "network": (NetworkError("no route"), 8),
-    "auth": (AuthError("401"), 8),
-    "rate limit": (RateLimitError("429"), 8),
+    "auth": (AuthError("401"), 14),
+    "rate limit": (RateLimitError("429"), 15),
     "offline": (OfflineError("no"), 8),
 }
 

@@ -14,8 +14,8 @@ STATUSES = {
     "SandboxError": 6,
     "GoneError": 7,
     "NetworkError": 8,
-    "AuthError": 8,
-    "RateLimitError": 8,
+    "AuthError": 14,
+    "RateLimitError": 15,
     "OfflineError": 8,
     "EnvironmentFault": 9,
 }
@@ -32,7 +32,7 @@ def test_each_kind_has_its_status() -> None:
 
 
 def test_a_kind_whose_errors_come_from_elsewhere_knows_a_next_step() -> None:
-    foreign = {name: kind for name, kind in KINDS.items() if kind.exit_status in (4, 7, 8)}
+    foreign = {name: kind for name, kind in KINDS.items() if kind.exit_status in (4, 7, 8, 14, 15)}
     hints = {name: kind("it").hint for name, kind in foreign.items()}
     assert all(hints.values())
     assert len(set(hints.values())) == len(hints)
@@ -53,6 +53,8 @@ def test_a_next_step_that_is_given_is_the_one_told(given: str | None, told: str 
         pytest.param([8, 7], 7, id="what is gone before what could not be asked"),
         pytest.param([8, 6, 7], 6, id="a dead patch before what is gone"),
         pytest.param([6, 3], 3, id="a file that cannot be read before what it would say"),
+        pytest.param([8, 15], 15, id="whoever answers before who does not"),
+        pytest.param([3, 14], 14, id="credentials before what they would give"),
         pytest.param([3, 4, 8], 4, id="wrong bytes before everything"),
     ],
 )

@@ -86,7 +86,7 @@ def test_mirrors_of_the_environment_redirect_git(
     builder: Builder, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = builder("-C", demo, "--offline", "build", "demo")
-    assert ran.status == 8
+    assert ran.status == 14
 
     acme = "https://git.example.invalid/acme"
     upstream, patches = f"{demo}/demo/upstream.fast-export", f"{demo}/demo/patches.fast-export"

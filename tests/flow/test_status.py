@@ -89,7 +89,7 @@ def _nobody(tiny: Tiny, registry: StandIn) -> None:
         pytest.param(_drift, BUILD, 6, id="another file than the overlay was made for"),
         pytest.param(_upstream, BUILD, 6, id="already upstream"),
         pytest.param(_gone, BUILD, 7, id="a base that is gone"),
-        pytest.param(_closed, BUILD, 8, id="a base that we may not read"),
+        pytest.param(_closed, BUILD, 14, id="a base that we may not read"),
         pytest.param(_nobody, ("--offline", *BUILD), 8, id="offline, and not at hand"),
     ],
 )

@@ -153,13 +153,13 @@ def test_a_host_that_refuses_is_told_for_the_pin(demo: Repository, forge: Forge)
         (
             ("--propose",),
             {},
-            8,
+            14,
             "--propose: there is no token to open pull requests at forge.test with",
         ),
         (
             ("--propose",),
             {"GITHUB_TOKEN": "two words"},
-            8,
+            14,
             "--propose: GITHUB_TOKEN holds blanks or other characters that no token has",
         ),
         (
