@@ -8,7 +8,7 @@ write    the same bytes, unless the lock has changed meanwhile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError
+from builder.errors import BuilderError, UsageError
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
 from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin
@@ -77,10 +77,12 @@ def tried(
 
     Raises:
         ProjectError: A lockfile cannot be read.
+        UsageError: One of the variants uses none of the pins, and would say nothing of them.
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
     after = Project(project.root, replaced=files)
-    named = tuple(variants) or tuple(users(project, [move.pin for move in moves]))
+    using = tuple(users(project, [move.pin for move in moves]))
+    named = _named(using, tuple(dict.fromkeys(variants)), moves)
     trials = tuple(
         try_variant(after, name, world=world, platform=platform, before=project) for name in named
     )
@@ -89,10 +91,31 @@ def tried(
         moves=tuple(moves),
         trials=trials,
         landed=landed,
-        remarks=(*_patch_sets(after, moves, world), *remarks),
+        remarks=(*_left_out(using, named), *_patch_sets(after, moves, world), *remarks),
         seen=seen,
         files=files,
     )
+
+
+def _named(
+    using: tuple[str, ...], asked: tuple[str, ...], moves: Sequence[Move]
+) -> tuple[str, ...]:
+    """Those that are asked for, of those that use the pins; all of them, where none is."""
+    if strange := [name for name in asked if name not in using]:
+        pins = ", ".join(f"{move.kind} {move.pin.name}" for move in moves)
+        raise UsageError(
+            f"{', '.join(strange)} does not use {pins}, so that to try it says nothing",
+            hint=f"these use it: {', '.join(using)}" if using else "no variant uses it",
+        )
+    return asked or using
+
+
+def _left_out(using: tuple[str, ...], named: tuple[str, ...]) -> Iterator[str]:
+    """What is to be said of variants that nobody tried."""
+    if not using:
+        yield "no variant uses it: nothing was tried"
+    elif others := [name for name in using if name not in named]:
+        yield f"not tried, though they use it: {', '.join(others)}"
 
 
 def untried(project: Project, moves: Sequence[Move]) -> Bump:

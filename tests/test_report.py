@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -236,3 +237,37 @@ def test_a_table_row_stays_one_row_whatever_a_message_says() -> None:
     rows = report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()
     table = [line for line in rows if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
+
+
+def test_nothing_that_upstream_names_steers_a_terminal() -> None:
+    evil = "\x1b[31m\n\u202e"
+    state = PatchOutcome(name=f"P1{evil}", state=PatchState.FAILED)
+    trial = VariantTrial(
+        variant="v",
+        steps=(
+            StepTrial(
+                step=planned("diff"),
+                output=output(file(f"a{evil}.py", 1, 2, 12), patches=(state,)),
+                before=output(file(f"a{evil}.py", 0, 3)),
+            ),
+        ),
+        warnings=(evil,),
+    )
+    wheels = [
+        WheelPin(name="w", project="p", version=f"1{evil}", filename="f", digest=HASHES[number])
+        for number in (0, 1)
+    ]
+    moved = Move(kind="wheel", before=wheels[0], resolved=Resolved(pin=wheels[1], remarks=(evil,)))
+    text = report.text(Bump(moves=(moved,), trials=(trial,), remarks=(evil,)))
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_a_title_says_what_differs_or_that_nothing_moved() -> None:
+    def title(old: Any, new: Any) -> str:
+        return report.title(Bump(moves=(Move(kind="x", before=old, resolved=Resolved(pin=new)),)))
+
+    wheel = WheelPin(name="w", project="p", version="1", filename="f", digest=HASHES[0])
+    other = replace(wheel, digest=HASHES[1])
+    assert title(wheel, other) == f"bump x w: 1 ({HASHES[0].short}) -> 1 ({HASHES[1].short})"
+    assert title(wheel, replace(wheel, size=7)) == "complete x w: 1"
+    assert title(wheel, wheel) == "x w stays: 1"

@@ -57,14 +57,24 @@ def command(
     """
     if len(words) > 2:
         raise UsageError(f"expected [NAME] [TARGET], got {len(words)} words")
+    if markdown is not None:
+        _write(markdown, "", mode="a")  # that it can be written is found out before the trial
     with site.at_work(*variants) as world:
         moved = moves(site.project, kind, words, latest=latest, world=world, platform=site.platform)
         bump = bumps.tried(
             site.project, moved, world=world, platform=site.platform, variants=variants
         )
     if markdown is not None:
-        markdown.write_text(report.markdown(bump), "utf-8")
+        _write(markdown, report.markdown(bump), mode="w")
     conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing)
+
+
+def _write(file: Path, text: str, *, mode: str) -> None:
+    try:
+        with file.open(mode, encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"--markdown: {file}: cannot be written: {error.strerror}") from error
 
 
 def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bool = False) -> None:

@@ -243,3 +243,41 @@ def test_reports_are_one_document(builder: Builder) -> None:
     assert list(json.loads(ran.out)) == [
         *("title", "changes", "written", "moves", "variants", "landed", "remarks"),
     ]
+
+
+@pytest.mark.parametrize("place", ["none/report.md", "."])
+def test_a_report_that_cannot_be_written_is_refused_before_the_trial(
+    builder: Builder, project: Path, tmp_path: Path, place: str
+) -> None:
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--markdown", tmp_path / place)
+    assert ran.status == 2
+    assert "Traceback" not in ran.err
+    assert tree(project) == before
+
+
+def test_a_variant_that_does_not_use_the_pin_proves_nothing(
+    builder: Builder, project: Path
+) -> None:
+    (project / "variants/plain.yaml").write_text("version: 1\nbase: scratch\nsteps: []\n")
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--variant", "plain")
+    assert ran.status == 2
+    assert "plain does not use genesis demo-patches" in ran.err
+    assert "these use it: demo" in ran.err
+    assert tree(project) == before
+
+
+def test_variants_that_nobody_tried_are_named(builder: Builder, project: Path) -> None:
+    demo = (project / "variants/demo.yaml").read_text()
+    (project / "variants/other.yaml").write_text(demo)
+    words = ("bump", "genesis", "demo-patches", NEW, "--dry-run")
+    ran = builder(*words, "--variant", "demo", "--variant", "demo")
+    assert ran.status == 0
+    assert "not tried, though they use it: other" in ran.out.splitlines()
+    assert ran.out.count("demo: passes") == 1
+    for name in ("demo", "other"):
+        (project / f"variants/{name}.yaml").unlink()
+    ran = builder(*words)
+    assert ran.status == 0
+    assert "no variant uses it: nothing was tried" in ran.out.splitlines()
