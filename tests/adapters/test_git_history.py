@@ -565,3 +565,26 @@ def test_whatever_a_remote_says_of_its_refs_is_read(lines: list[bytes]) -> None:
     assert {*refs.commits} <= {"HEAD", "refs/heads/main", "refs/pull/7/head"}
     assert refs.branch in (None, "refs/heads/main")
     assert (b"a" * 40 + b"\trefs/heads/main" in lines) == ("refs/heads/main" in refs.commits)
+
+
+def test_what_is_at_hand_is_read_at_once_and_nobody_is_asked(
+    upstream: Upstream, remote: Remote, tmp_path: Path
+) -> None:
+    first = upstream.commit("refs/heads/main", {"a": b"1"})
+    second = upstream.commit("refs/heads/main", {"a": b"2"}, parent=first)
+    other = upstream.commit("refs/heads/other", {"a": b"3"})
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    git(upstream.path, *who, "tag", "-a", "-m", "t", "v1", first)
+    tag, tree = (git(upstream.path, "rev-parse", name) for name in ("v1", f"{first}^{{tree}}"))
+    history = over(tmp_path, remote)
+    assert history.at_hand(URL, [first, second]) == {}
+    history.commit(URL, second)
+    history.reachable(URL, first)
+    remote.requests.clear()
+    ids = [first, second, "0" * 40, "f" * 64, tag, tree]
+    found = history.at_hand(URL, ids)
+    assert set(found) == {first, second}
+    assert found[second].parents == (first,)
+    assert other not in found
+    assert remote.requests == []
+    assert history.at_hand(URL, []) == {}
