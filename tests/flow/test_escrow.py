@@ -22,7 +22,7 @@ from builder.reference import Reference
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Outside, outside
 from tests.flow.images import image, serve, serve_index
 from tests.flow.images import index_of as index_with_attestation
-from tests.flow.worlds import AMD64, BASE, Tiny, base_image, clean_environment, command
+from tests.flow.worlds import AMD64, BASE, REGISTRY, Tiny, base_image, clean_environment, command
 from tests.registry.images import index_of
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
@@ -417,3 +417,33 @@ def test_a_layout_may_be_elsewhere_behind_a_link(world: Outside, tmp_path: Path)
     entry = world.escrow("patched", to=f"oci:{world.tiny.root}/kept")["base"].entry
     assert entry == Escrow(layout="kept", digest=world.made.digest)
     assert (tmp_path / "big-disk/index.json").is_file()
+
+
+def test_where_a_base_comes_from_is_no_place_for_its_copy(world: Outside, kept: StandIn) -> None:
+    before = world.tiny.snapshot()
+    ran = world.run("escrow", "all", "--to", f"{REGISTRY}/base")
+    assert ran.status == 2
+    assert f"{REGISTRY}/base is where it comes from" in ran.first
+    assert world.tiny.snapshot() == before
+    assert world.origin.calls == [], "nothing was sent there"
+
+
+def test_a_copy_that_is_damaged_is_not_taken_for_one(world: Outside) -> None:
+    assert world.run("escrow", "all", "--to", "oci:kept").status == 0
+    blob = max((world.tiny.root / "kept/blobs/sha256").iterdir(), key=lambda p: p.stat().st_size)
+    good = blob.read_bytes()
+    blob.chmod(0o644)
+    blob.write_bytes(good[:-1] + b"x")
+    ran = world.run("escrow", "all", "--to", "oci:kept")
+    assert ran.status == 4
+    assert ran.first.startswith("builder: error: oci:kept: what is kept is damaged: ")
+    assert f"remove kept/blobs/sha256/{blob.name} and run it again" in ran.err
+    blob.unlink()
+    assert world.run("escrow", "all", "--to", "oci:kept").status == 0
+    assert blob.read_bytes() == good
+
+
+def test_that_there_is_nothing_to_keep_is_said(world: Outside) -> None:
+    world.tiny.variant("empty", base="scratch")
+    ran = world.run("escrow", "empty", "--to", "oci:kept")
+    assert (ran.status, ran.out) == (0, "nothing that these need comes from outside\n")
