@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from builder.digest import Digest
@@ -17,12 +16,12 @@ from builder.oci import Platform
 from builder.origin import place_of
 from builder.pipeline import materials, obtain
 from builder.project import Project
+from builder.publish import several
 from builder.value import value
 from builder.variant import Variant
 from builder.world import World
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 6
 _NOTHING = Digest.of(b"")
 
 
@@ -119,7 +118,7 @@ def _parcel(
 
 
 def _keep(pin: OutsidePin, parcel: Parcel, place: Place) -> Kept:
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with several() as pool:
         ways = list(pool.map(place.take_blob, parcel.blobs))
     place.take_documents(parcel)
     copied = [

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 from builder.adapters.git import GitMirror
 from builder.adapters.git_history import GitHistory
+from builder.adapters.git_mirrors import unread
+from builder.adapters.git_process import Answer
 from builder.adapters.git_refs import read_refs
+from builder.adapters.git_source import Kind, Source
 from builder.errors import (
     AuthError,
     BuilderError,
+    EnvironmentFault,
     GoneError,
     IntegrityError,
     NetworkError,
@@ -588,3 +592,31 @@ def test_what_is_at_hand_is_read_at_once_and_nobody_is_asked(
     assert other not in found
     assert remote.requests == []
     assert history.at_hand(URL, []) == {}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fatal: write error: No space left on device",
+        "fatal: sha1 file 'objects/pack/tmp_idx' write error. Out of diskspace",
+        "error: failed to write new configuration file git/config.lock",
+        "fatal: unable to create thing: Disk quota exceeded",
+        "fatal: unable to create thing: Read-only file system",
+    ],
+)
+def test_a_disk_of_ours_is_no_fault_of_a_source(said: str, tmp_path: Path) -> None:
+    source = Source(location=str(tmp_path), kind=Kind.REPOSITORY, protocols="file", local=True)
+    answer = Answer(status=128, stdout=b"", stderr=said)
+    assert isinstance(unread(answer, source, at="x"), EnvironmentFault)
+
+
+def test_a_mirror_that_cannot_be_made_is_no_bug(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "git").write_text("#!/bin/sh\necho fatal: something new >&2; exit 128\n")
+    (programs / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    with pytest.raises(EnvironmentFault, match="fatal: something new"):
+        local(tmp_path, upstream.path).refs(URL)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from builder.errors import (
+    BuilderError,
+    EnvironmentFault,
+    IntegrityError,
+    NetworkError,
+    PolicyError,
+)
 from builder.project import Project
+from builder.trial import VariantTrial
 from tests.cli.conftest import DEMO, Builder, tree
 
 OLD, NEW = "f9ca82f4f9d5173b3a74fda8e05d3e233eb21df8", "1a62f7ce434ae78b04eb968be74baa32b4271cd8"
@@ -281,3 +289,28 @@ def test_variants_that_nobody_tried_are_named(builder: Builder, project: Path) -
     ran = builder(*words)
     assert ran.status == 0
     assert "no variant uses it: nothing was tried" in ran.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (EnvironmentFault("no space"), 9),
+        (NetworkError("no answer"), 8),
+        (IntegrityError("other bytes"), 4),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_what_could_not_be_tried_is_not_allowed_to_fail(
+    builder: Builder,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BuilderError,
+    status: int,
+) -> None:
+    trial = VariantTrial(variant="demo", refusals=(PolicyError("not listed"), error))
+    monkeypatch.setattr("builder.bump.try_variant", lambda *_, **__: trial)
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--allow-failing")
+    assert ran.status == status
+    assert "what could not be tried is not written with --allow-failing, either" in ran.err
+    assert tree(project) == before

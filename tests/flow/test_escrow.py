@@ -2,7 +2,9 @@
 byte, once, and on record in the lock."""
 
 import json
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -447,3 +449,29 @@ def test_that_there_is_nothing_to_keep_is_said(world: Outside) -> None:
     world.tiny.variant("empty", base="scratch")
     ran = world.run("escrow", "empty", "--to", "oci:kept")
     assert (ran.status, ran.out) == (0, "nothing that these need comes from outside\n")
+
+
+def test_an_interrupt_does_not_wait_for_what_is_under_way(world: Outside, kept: StandIn) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(_: Call) -> None:
+        begun.set()
+        over.wait(30)
+
+    kept.on("POST", ".*", slow, forever=True)
+    process = subprocess.Popen(
+        command("escrow", "it", "--to", TO),
+        cwd=world.tiny.root,
+        env=clean_environment(world.tiny.root.parent, world.tiny.store_path),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert begun.wait(30)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    finally:
+        over.set()
+        process.kill()
+    assert (process.returncode, said.strip()) == (130, "builder: interrupted")
