@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError, ProjectError
+from builder.errors import BuilderError, ProjectError, UsageError
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
 from builder.lock.model import GenesisPin, Lock, Pin
@@ -82,11 +82,14 @@ def tried(
 
     Raises:
         ProjectError: A lockfile cannot be read.
+        UsageError: One of the variants uses none of the pins, and would say nothing of them.
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
     after = Project(project.root, replaced=files)
     pins = [move.pin for move in moves]
-    named = tuple(dict.fromkeys(variants)) or tuple(users(project, pins))
+    asked = tuple(dict.fromkeys(variants))
+    _check_asked(project, asked, moves)
+    named = asked or tuple(users(project, pins))
     trials = tuple(
         try_variant(after, name, world=world, platform=platform, before=project) for name in named
     )
@@ -96,10 +99,26 @@ def tried(
         trials=trials,
         not_tried=tuple(_others(project, pins, named)),
         landed=landed,
-        remarks=(*_patch_sets(after, moves, world), *remarks),
+        remarks=(
+            *(() if named else ("no variant uses it: nothing was tried",)),
+            *_patch_sets(after, moves, world),
+            *remarks,
+        ),
         seen=seen,
         files=files,
     )
+
+
+def _check_asked(project: Project, asked: tuple[str, ...], moves: Sequence[Move]) -> None:
+    """Whether the variants that were named use one of the pins: the others prove nothing."""
+    keys = {(type(move.pin), move.pin.name) for move in moves}
+    if strange := [name for name in asked if not _uses_one(project, name, keys)]:
+        pins = ", ".join(f"{move.kind} {move.pin.name}" for move in moves)
+        using = ", ".join(users(project, [move.pin for move in moves]))
+        raise UsageError(
+            f"{', '.join(strange)} does not use {pins}, so that to try it says nothing",
+            hint=f"these use it: {using}" if using else "no variant uses it",
+        )
 
 
 def untried(project: Project, moves: Sequence[Move]) -> Bump:

@@ -68,6 +68,8 @@ class Files:
             # Without O_NONBLOCK, opening a named pipe waits for a writer.
             number = os.open(self._root / file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
+            if (self._root / file).is_symlink():  # no file, and no sign that there shall be none
+                raise ProjectError(f"{file}: a link that leads nowhere") from None
             return None
         except OSError as error:
             raise ProjectError(f"{file}: cannot be read: {error.strerror}") from error

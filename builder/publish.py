@@ -7,6 +7,7 @@ is mounted; only what is left is copied, as a stream.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from builder.base import Base, layer_blob
@@ -20,6 +21,19 @@ from builder.value import value
 _log = logging.getLogger(__name__)
 _AT_ONCE = 6
 """Requests under way at a time: what browsers and Docker allow themselves against one host."""
+
+
+@contextmanager
+def several() -> Iterator[ThreadPoolExecutor]:
+    """Threads for what is sent. Once something fails, what has not begun is left; when the user
+    interrupts, what is under way is not waited for either: it ends with the process."""
+    pool = ThreadPoolExecutor(max_workers=_AT_ONCE)
+    try:
+        yield pool
+    except BaseException as error:
+        pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 @value
@@ -63,7 +77,7 @@ def publish(
             return "uploaded" if registry.push_blob(target, descriptor, content) else "present"
 
     blobs = (*dict.fromkeys(image.manifest.layers), image.manifest.config)
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with several() as pool:
         ways = list(pool.map(send, blobs))
     registry.push_manifest(target, image.manifest)
     uploaded = [blob for blob, way in zip(blobs, ways, strict=True) if way == "uploaded"]

@@ -31,13 +31,22 @@ def title(bump: Bump) -> str:
     if first is None:
         return f"lock {', '.join(f'{move.kind} {move.pin.name}' for move in moved)}"
     names = ", ".join(move.pin.name for move in moved)
+    what = f"{first.kind} {names}"
     if first.before is None:
-        return f"add {first.kind} {names}: {shown(first.pin)}"
-    return f"bump {first.kind} {names}: {shown(first.before)} -> {shown(first.pin)}"
+        return f"add {what}: {shown(first.pin)}"
+    old, new = shown(first.before), shown(first.pin)
+    if old == new:  # another file under the same version
+        old, new = _closely(first.before), _closely(first.pin)
+    return f"bump {what}: {old} -> {new}"
 
 
 def _stays(move: Move) -> bool:
-    return move.before is not None and shown(move.before) == shown(move.pin)
+    """Whether the pin is what it was, and only says more."""
+    return move.before is not None and _closely(move.before) == _closely(move.pin)
+
+
+def _closely(pin: Pin) -> str:
+    return f"{shown(pin)} ({pin.digest.short})" if isinstance(pin, WheelPin) else shown(pin)
 
 
 def shown(pin: Pin) -> str:
@@ -51,7 +60,7 @@ def shown(pin: Pin) -> str:
         case PullPin():
             return pin.diff.short if pin.head is None else pin.head.short
         case WheelPin():
-            return pin.version
+            return plain(pin.version)
 
 
 def document(bump: Bump, *, written: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -183,16 +192,16 @@ def _details(step: StepTrial) -> Iterator[str]:
         for file in step.output.files:
             if any(file.offsets):
                 offsets = ", ".join(f"{offset:+d}" for offset in file.offsets if offset)
-                yield f"{file.path}: offset {offsets}"
+                yield f"{plain(file.path)}: offset {offsets}"
     yield from _few("upstream changed", step.changed_below)
     yield from _few("comes out differently", step.changed)
-    yield from step.patches
+    yield from map(plain, step.patches)
 
 
 def _few(what: str, paths: tuple[str, ...]) -> Iterator[str]:
     if paths:
         more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
-        yield f"{what}: {', '.join(paths[:_FILES])}{more}"
+        yield f"{what}: {', '.join(map(plain, paths[:_FILES]))}{more}"
 
 
 def _landings(bump: Bump) -> list[str]:
@@ -201,7 +210,7 @@ def _landings(bump: Bump) -> list[str]:
         " is in the history of the base"
         for item in bump.landed
     ]
-    lines += bump.remarks
+    lines += map(plain, bump.remarks)
     return ["", *lines] if lines else []
 
 

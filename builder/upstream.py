@@ -5,7 +5,7 @@ the Protocols of :mod:`builder.ports`. Commits are full object ids, refs full na
 (``refs/heads/main``, ``refs/tags/v1``, ``refs/pull/25/head``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -68,6 +68,10 @@ class History(Protocol):
         Raises:
             IntegrityError: The id names a tag object, a tree, a file.
         """
+
+    def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
+        """Those of these ids that are commits which are here already, however many, at once.
+        Nobody is asked: what is left out may be anything, or nothing."""
 
     def merge_base(self, repository: str, one: str, other: str) -> str | None:
         """The best common ancestor, as ``git merge-base`` has it; ``None`` where the histories have

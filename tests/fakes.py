@@ -176,6 +176,9 @@ class FakeHistory:
             raise GoneError(f"{repository}: {commit}: the remote answers and does not have it")
         return self.commits[commit]
 
+    def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
+        return {each: self.commits[each] for each in commits if each in self.commits}
+
     def merge_base(self, repository: str, one: str, other: str) -> str | None:
         common = self._past(one) & self._past(other)
         behind = {each for commit in common for each in self._past(commit) - {commit}}

@@ -262,3 +262,35 @@ def test_pins_that_only_say_more_are_no_bump() -> None:
     assert report.title(Bump(moves=(same,))) == "nothing changes"
     assert report.title(Bump(moves=())) == "nothing to lock"
     assert report.text(Bump(moves=(same,))) == "nothing changes\n  patches is what it was"
+
+
+def test_nothing_that_upstream_names_steers_a_terminal() -> None:
+    evil = "\x1b[31m\n\u202e"
+    state = PatchOutcome(name=f"P1{evil}", state=PatchState.FAILED)
+    trial = VariantTrial(
+        variant="v",
+        steps=(
+            StepTrial(
+                step=planned("diff"),
+                output=output(file(f"a{evil}.py", 1, 2, 12), patches=(state,)),
+                before=output(file(f"a{evil}.py", 0, 3)),
+            ),
+        ),
+        warnings=(evil,),
+    )
+    wheels = [
+        WheelPin(name="w", project="p", version=f"1{evil}", filename="f", digest=HASHES[number])
+        for number in (0, 1)
+    ]
+    moved = Move(kind="wheel", before=wheels[0], resolved=Resolved(pin=wheels[1], remarks=(evil,)))
+    text = report.text(Bump(moves=(moved,), trials=(trial,), remarks=(evil,)))
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_another_file_under_one_version_is_a_bump() -> None:
+    wheel = WheelPin(name="w", project="p", version="1", filename="f", digest=HASHES[0])
+    moved = Move(
+        kind="wheel", before=wheel, resolved=Resolved(pin=replace(wheel, digest=HASHES[1]))
+    )
+    said = f"bump wheel w: 1 ({HASHES[0].short}) -> 1 ({HASHES[1].short})"
+    assert report.title(Bump(moves=(moved,))) == said

@@ -98,6 +98,21 @@ class GitHistory:
         ((_, found),) = _commits(said)
         return found
 
+    def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
+        """See :meth:`builder.upstream.History.at_hand`."""
+        found: dict[str, Commit] = {}
+        wanted = {*commits}
+        for length in {len(commit) for commit in wanted}:  # SHA-1 and SHA-256
+            each_of = [commit for commit in wanted if len(commit) == length]
+            if not (bare := self._bare.path(repository, each_of[0])).is_dir():
+                continue
+            asked = "".join(f"{commit}\n" for commit in each_of)
+            walk = ("--no-walk=unsorted", "--ignore-missing", _FORMAT, "--stdin")
+            said = self._read(bare, repository, "rev-list", *walk, stdin=asked.encode())
+            # An id of a tag gives the commit behind it, which is not what was asked for.
+            found |= {each.id: each for _, each in _commits(said) if each.id in wanted}
+        return found
+
     def merge_base(self, repository: str, one: str, other: str) -> str | None:
         """See :meth:`builder.upstream.History.merge_base`."""
         bare = self._ensure(repository, one, other)

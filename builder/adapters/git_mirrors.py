@@ -196,7 +196,7 @@ class BareRepositories:
             make = ("init", "--quiet", "--bare", "--template=", f"--object-format={form}")
             made = self.git.run(None, *make, str(fresh))
             if not made.ok:
-                raise fault(made, at=str(fresh)) or RuntimeError(made.complaint)
+                raise fault(made, at=str(fresh)) or EnvironmentFault(f"{fresh}: {made.complaint}")
             (fresh / "HEAD").write_text(f"ref: {_NOWHERE}\n")
             with (fresh / "config").open("a") as config:
                 config.write(self._settings)
@@ -206,6 +206,8 @@ class BareRepositories:
 def unread(answer: Answer, source: Source, *, at: str) -> BuilderError:
     """The error for a source that could not be read."""
     known = fault(answer, at=at)
+    if isinstance(known, EnvironmentFault):
+        return known  # it is we who cannot write
     if source.local and "mismatched algorithms" not in answer.stderr:
         return IntegrityError(
             f"{at}: cannot be read from {source.location!r}: {answer.complaint}",

@@ -222,10 +222,17 @@ _NETWORK = (
     r"|unreachable|Operation too slow|Empty reply|index-pack failed"
 )
 
+# The last two are what git says of a full disk where it does not pass on the system's words.
+_FULL = (
+    r"No space left on device|Disk quota exceeded|Out of diskspace"
+    r"|failed to write new configuration file"
+)
+
 # The first kind that matches decides. Auth stands before "not found": hosts that hide private
 # repositories say both at once, and then only "who are you" is known.
 _KINDS: Sequence[tuple[str, type[BuilderError], str | None]] = (
-    (r"No space left on device", EnvironmentFault, "free some space"),
+    (_FULL, EnvironmentFault, "free some space"),
+    (r"Read-only file system", EnvironmentFault, "choose another store with --store DIR"),
     (r"fsck error|fatal: bad object|invalid object|repository corruption", IntegrityError, None),
     (r"error: 429", RateLimitError, "try again later, or configure a mirror in builder.yaml"),
     (r"mismatched algorithms", GoneError, "the repository names its objects by another hash"),

@@ -8,7 +8,7 @@ import logging
 import re
 import tempfile
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -109,8 +109,8 @@ class GitRemote:
         answer = self._ask("ls-remote", "--quiet", "--heads", self._name)
         if not answer.ok:
             raise self._fault(answer, f"remote {self._name}")
-        lines = answer.stdout.decode("utf-8", "surrogateescape").splitlines()
-        pairs = (line.partition("\t") for line in lines)
+        lines = answer.stdout.decode("utf-8", "surrogateescape").split("\n")
+        pairs = (line.partition("\t") for line in lines if line)
         return {ref.removeprefix("refs/heads/"): commit for commit, _, ref in pairs}
 
     def fetch(self, branch: str) -> None:
@@ -128,11 +128,16 @@ class GitRemote:
     def push(self, branch: str, commit: str, *, expected: str | None) -> None:
         """See :meth:`builder.upstream.Branches.push`."""
         ref = f"refs/heads/{branch}"
-        answer = self._ask(
-            *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"),
-            *("--recurse-submodules=no", f"--force-with-lease={ref}:{expected or ''}"),
-            *(self._name, f"{commit}:{ref}"),
-        )
+        with tempfile.NamedTemporaryFile() as config:
+            # A remote on this machine reads it, too, and its own hooks are to run.
+            config.write(b"[safe]\n\tdirectory = *\n")
+            config.flush()
+            answer = self._ask(
+                *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"),
+                *("--recurse-submodules=no", f"--force-with-lease={ref}:{expected or ''}"),
+                *(self._name, f"{commit}:{ref}"),
+                config=config.name,
+            )
         at = f"push of {branch}"
         if answer.ok:
             _log.info("pushed %s to %s", commit[:12], branch)
@@ -142,6 +147,12 @@ class GitRemote:
             raise ProjectError(
                 f"{at}: somebody else has pushed to it meanwhile", hint="run it again"
             )
+        if in_the_way := _in_the_way(branch, self.heads):
+            raise ProjectError(
+                f"{at}: {self._name} has a branch {in_the_way!r}, beside which git can have none of"
+                " this name",
+                hint="rename that branch, or the pin",
+            )
         if "[remote rejected]" in said:
             reason = said.partition("[remote rejected]")[2].partition("\n")[0].strip()
             raise AuthError(f"{at}: refused: {reason}", hint="let this token, or key, push there")
@@ -150,10 +161,11 @@ class GitRemote:
     def _fault(self, answer: Answer, at: str) -> BuilderError:
         return fault(answer, at=at) or NetworkError(f"{at}: {answer.complaint}")
 
-    def _ask(self, *arguments: str) -> Answer:
+    def _ask(self, *arguments: str, config: str | None = None) -> Answer:
         if self._offline:
             raise OfflineError(f"remote {self._name}: --offline forbids to ask it")
-        extra = {"GIT_CONFIG_COUNT": "1"} | _setting(0, "http.followRedirects", "false")
+        extra = {} if config is None else {"GIT_CONFIG_GLOBAL": config}
+        extra |= {"GIT_CONFIG_COUNT": "1"} | _setting(0, "http.followRedirects", "false")
         token = self.token
         if token is not None and self.shown.startswith(f"https://{token.host}/"):
             header = f"http.https://{token.host}/.extraHeader"
@@ -162,6 +174,14 @@ class GitRemote:
             extra |= _setting(1, header, "")  # whatever the repository's own configuration adds
             extra |= _setting(2, header, f"Authorization: Basic {secret}")
         return self._repository.run(*arguments, extra=extra, protocols=_PROTOCOLS)
+
+
+def _in_the_way(branch: str, heads: Iterable[str]) -> str | None:
+    """A branch that is a directory of ``branch``, or has it for one: refs are kept as files."""
+    return next(
+        (head for head in heads if branch.startswith(f"{head}/") or head.startswith(f"{branch}/")),
+        None,
+    )
 
 
 def _setting(number: int, key: str, text: str) -> dict[str, str]:

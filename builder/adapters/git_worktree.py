@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from builder.adapters.git_author import Identity
+from builder.adapters.git_compare import different
 from builder.adapters.git_process import GitProcess
 from builder.adapters.git_remote import GitRemote, GitRepository
 from builder.errors import ProjectError, UsageError
@@ -16,6 +17,7 @@ from builder.upstream import Start, Tip
 
 _READ = ("variants", "lockfiles", "overlays", "builder.yaml")
 """What decides what a project bakes. Whatever else it has is pinned by content."""
+_BRANCHES = "refs/heads/"
 _SHOWN = 5
 
 
@@ -73,11 +75,12 @@ class GitWorktree:
             raise ProjectError(
                 f"{at}: its commit {commit[:12]} is not here", hint=f"git fetch {self._name} {name}"
             )
-        if different := self._different(commit):
-            more = f" and {len(different) - _SHOWN} more" if len(different) > _SHOWN else ""
+        paths = tuple(str(self._prefix / item) for item in _READ)
+        if differ := different(self._git, Path(self._top), commit, paths):
+            more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
             raise ProjectError(
                 f"{at}: has other recipes or locks than this directory:"
-                f" {', '.join(different[:_SHOWN])}{more}",
+                f" {', '.join(differ[:_SHOWN])}{more}",
                 hint="what is proposed is for that branch: check it out, push what you have, or"
                 " leave out --propose",
             )
@@ -139,13 +142,15 @@ class GitWorktree:
         self.remote.push(branch, commit, expected=expected)
 
     def _current(self) -> str:
-        answer = self._git.run("symbolic-ref", "--quiet", "--short", "HEAD")
-        if not answer.ok:
+        # Not --short: where a tag has the same name, that says heads/NAME.
+        answer = self._git.run("symbolic-ref", "--quiet", "HEAD")
+        ref = answer.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+        if not answer.ok or not ref.startswith(_BRANCHES):
             raise UsageError(
                 "HEAD is on no branch, so nobody knows which one proposals are for",
                 hint="name it: --base BRANCH",
             )
-        return answer.stdout.decode("utf-8", "surrogateescape").strip()
+        return ref.removeprefix(_BRANCHES)
 
     def _mode(self, commit: str, path: str) -> str:
         found = self._git.ask("ls-tree", "-z", "--full-tree", commit, "--", path)
@@ -153,24 +158,3 @@ class GitWorktree:
         if not mode.startswith("100"):
             raise ProjectError(f"{path}: expected a file in the repository, got mode {mode}")
         return mode
-
-    def _different(self, commit: str) -> list[str]:
-        """The recipes and locks of the project that are not what ``commit`` has."""
-        paths = [str(self._prefix / name) for name in _READ]
-        entries = self._git.ask("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths)
-        with tempfile.TemporaryDirectory() as directory:
-            extra = {
-                "GIT_INDEX_FILE": f"{directory}/index",
-                "GIT_WORK_TREE": self._top,
-                "GIT_LITERAL_PATHSPECS": "1",
-            }
-            inside = ("-C", self._top)
-            self._git.ask("update-index", "-z", "--index-info", stdin=entries, extra=extra)
-            self._git.run(*inside, "update-index", "-q", "--refresh", extra=extra)
-            changed = self._git.ask(*inside, "diff-files", "--name-only", "-z", extra=extra)
-            others = self._git.ask(
-                *(*inside, "ls-files", "-z", "--others", "--exclude-standard", "--", *paths),
-                extra=extra,
-            )
-        text = (changed + others).decode("utf-8", "surrogateescape")
-        return sorted({name for name in text.split("\0") if name})

@@ -9,9 +9,19 @@ from builder import report
 from builder.bump import Bump
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
-from builder.errors import BuilderError, UsageError
+from builder.errors import (
+    BuilderError,
+    EnvironmentFault,
+    IntegrityError,
+    NetworkError,
+    UsageError,
+)
 from builder.lock.kinds import KINDS
 from builder.moves import moves
+
+_UNTRIED = (IntegrityError, EnvironmentFault, NetworkError)
+"""What stops a variant and says nothing of whether the pin is good: damaged bytes, this machine,
+the network."""
 
 
 @project_command(
@@ -72,12 +82,14 @@ def command(
 
 
 def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bool = False) -> None:
-    """Report a bump, and write it if that may be.
+    """Report a bump, and write it if that may be. A variant that could not be tried has not failed:
+    what says nothing of the pin may not be allowed.
 
     Raises:
         BuilderError: A variant fails: the first of what stops it.
     """
-    error = None if allow_failing else bump.error
+    errors = (error for trial in bump.trials for error in trial.errors)
+    error = next((e for e in errors if not allow_failing or isinstance(e, _UNTRIED)), None)
     written = () if dry_run or error else bumps.write(site.project, bump)
     text = report.text(bump)
     if written:
@@ -95,5 +107,8 @@ def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bo
 def _refusal(error: BuilderError, bump: Bump) -> BuilderError:
     """The first error, with what can be done about a bump that fails."""
     hint = f"{len(bump.failing)} of {len(bump.trials)} variants fail: {', '.join(bump.failing)}"
-    error.hint = "; ".join(filter(None, (error.hint, hint, "--allow-failing writes it anyway")))
+    more = "--allow-failing writes it anyway"
+    if any(isinstance(item, _UNTRIED) for trial in bump.trials for item in trial.errors):
+        more = "what could not be tried is not written with --allow-failing, either"
+    error.hint = "; ".join(filter(None, (error.hint, hint, more)))
     return error

@@ -1,6 +1,7 @@
 """``builder compose``."""
 
 import difflib
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ class Edited:
     @property
     def diff(self) -> str:
         """What changes, as a unified diff."""
-        old, new = (data.decode().splitlines(keepends=True) for data in (self.old, self.new))
+        # Lines as git has them: splitlines ends some at a form feed or U+2028, too.
+        old, new = (list(io.StringIO(data.decode(), newline="\n")) for data in (self.old, self.new))
         names = (self.file, self.file)
         if not Path(self.file).is_absolute():  # as git has them, for git apply and patch -p1
             names = (f"a/{self.file}", f"b/{self.file}")
@@ -83,9 +85,14 @@ def pin(site: Site, files: tuple[str, ...], diff: bool, keep_override: bool) -> 
     if not diff:
         for item in done:
             _write(item)
-    changed = "".join(item.diff for item in done)
-    text = changed.rstrip("\n") or "nothing would change" if diff else _pinned_text(done)
-    show.result(site.settings, _pinned_document(done, written=not diff), text)
+    # Of a long file a diff takes longer than all else: it is made for those who see it.
+    if site.settings.json:
+        show.document(_pinned_document(done, written=not diff))
+    elif diff:
+        changed = "".join(item.diff for item in done)
+        click.echo(changed.rstrip("\n") or "nothing would change")
+    else:
+        click.echo(_pinned_text(done))
 
 
 def _edited(site: Site, file: str, *, keep_override: bool) -> Edited:

@@ -113,10 +113,10 @@ class Document:
     roots: tuple[Node, ...]
     signature: Signature
 
-    def offset(self, index: int) -> int:
-        """The byte at which the character ``index`` of the text stands."""
-        mark = len(_BOM) if self.data.startswith(_BOM) else 0
-        return mark + len(self.text[:index].encode())
+    @property
+    def mark(self) -> bytes:
+        """The byte order mark that the file begins with, or nothing: not part of the text."""
+        return _BOM if self.data.startswith(_BOM) else b""
 
 
 def read(data: bytes, *, file: str) -> Document:

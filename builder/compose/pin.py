@@ -174,11 +174,12 @@ def edited(document: Document, edits: Iterable[tuple[Scalar, str]]) -> bytes:
     wanted = [(scalar, value) for scalar, value in edits if scalar.value != value]
     if not wanted:
         return document.data
-    data = document.data
-    for scalar, value in sorted(wanted, key=lambda item: item[0].start, reverse=True):
+    pieces, done = [], 0
+    for scalar, value in sorted(wanted, key=lambda item: item[0].start):
         start, end, text = _replacement(document.text, scalar, value)
-        head, tail = data[: document.offset(start)], data[document.offset(end) :]
-        data = head + text.encode() + tail
+        pieces += [document.text[done:start], text]
+        done = end
+    data = document.mark + "".join([*pieces, document.text[done:]]).encode()
     _prove(document, data, wanted)
     return data
 

@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from builder.errors import GoneError
+from builder.digest import Digest
+from builder.errors import GoneError, UsageError
 from builder.escrow import parcel as parcels
 from builder.escrow.parcel import Parcel
 from builder.escrow.pins import OutsidePin, pins_of
@@ -17,12 +17,13 @@ from builder.oci import Platform
 from builder.origin import place_of
 from builder.pipeline import materials, obtain
 from builder.project import Project
+from builder.publish import several
 from builder.value import value
 from builder.variant import Variant
 from builder.world import World
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 6
+_NOTHING = Digest.of(b"")
 
 
 @value
@@ -62,27 +63,34 @@ def keep(
     written to the lock.
 
     Raises:
+        UsageError: The place is where a base comes from.
         BuilderError: The place, or an origin, does not play along; what was yielded is kept.
     """
-    seen: set[tuple[type, str]] = set()
-    for name in variants:
-        variant = project.variant(name)
+    wanted: dict[tuple[type, str], tuple[Variant, OutsidePin]] = {}
+    for variant in map(project.variant, variants):
         for pin in pins_of(project, variant):
-            if (type(pin), pin.name) in seen:
-                continue
-            seen.add((type(pin), pin.name))
-            try:
-                parcel = _parcel(
-                    project,
-                    variant,
-                    pin,
-                    world=world,
-                    platform=platform,
-                    all_platforms=all_platforms,
-                )
-                yield _keep(pin, parcel, place)
-            except GoneError as error:
-                yield Kept(pin=pin, lost=error)
+            _check_elsewhere(pin, place)
+            wanted.setdefault((type(pin), pin.name), (variant, pin))
+    for variant, pin in wanted.values():
+        try:
+            parcel = _parcel(
+                project, variant, pin, world=world, platform=platform, all_platforms=all_platforms
+            )
+            yield _keep(pin, parcel, place)
+        except GoneError as error:
+            yield Kept(pin=pin, lost=error)
+
+
+def _check_elsewhere(pin: OutsidePin, place: Place) -> None:
+    """What is kept where it comes from goes with it."""
+    if not isinstance(pin, ImagePin):
+        return
+    kept = place.entry(_NOTHING).registry
+    if kept is not None and kept.name == pin.follows.name:
+        raise UsageError(
+            f"{pin.at}: {kept.name} is where it comes from: who deletes it there deletes the copy",
+            hint="keep it in another repository, of another owner at best",
+        )
 
 
 def _parcel(
@@ -111,7 +119,7 @@ def _parcel(
 
 
 def _keep(pin: OutsidePin, parcel: Parcel, place: Place) -> Kept:
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with several() as pool:
         ways = list(pool.map(place.take_blob, parcel.blobs))
     place.take_documents(parcel)
     copied = [

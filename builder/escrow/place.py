@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from builder.digest import Digest
-from builder.errors import EnvironmentFault, GoneError, UsageError
+from builder.digest import CHUNK, Digest
+from builder.errors import EnvironmentFault, GoneError, IntegrityError, UsageError
 from builder.escrow.parcel import Blob, Parcel
 from builder.lock.model import Escrow
+from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store
 from builder.publish import send_blob
 from builder.reference import DOCKER_HUB, Reference
@@ -90,9 +91,9 @@ def opened(
         return RegistryPlace(repository=kept.registry, registry=registry(), progress=progress)
     try:
         store = make_layout(root / str(kept.layout))
-    except EnvironmentFault as error:
+    except (EnvironmentFault, IntegrityError) as error:
         hint = "choose an empty or a new directory, or a layout: --to oci:DIR"
-        raise EnvironmentFault(error.message, hint=hint) from error
+        raise type(error)(error.message, hint=hint) from error
     return LayoutPlace(layout=str(kept.layout), store=store, progress=progress)
 
 
@@ -149,6 +150,7 @@ class LayoutPlace:
     def take_blob(self, blob: Blob) -> str:
         wanted = blob.descriptor
         if self.store.has(wanted.digest, size=wanted.size):
+            self._check(wanted)
             return "present"
         title = f"copy {wanted.digest.short}"
         with self.progress.task(title, total=wanted.size) as task, self.store.writer() as writer:
@@ -156,6 +158,23 @@ class LayoutPlace:
                 writer.write(chunk)
             writer.commit(wanted.digest, size=wanted.size)
         return "uploaded"
+
+    def _check(self, wanted: Descriptor) -> None:
+        """What is kept is of use only while it is what its name says, and nobody else looks."""
+        title = f"check {wanted.digest.short}"
+        with (
+            self.progress.task(title, total=wanted.size) as task,
+            self.store.open(wanted.digest) as file,
+        ):
+            try:
+                while chunk := file.read(CHUNK):
+                    task.advance(len(chunk))
+            except IntegrityError as error:
+                place = f"{self.layout}/blobs/sha256/{wanted.digest.hex}"
+                raise IntegrityError(
+                    f"{_LAYOUT}{self.layout}: what is kept is damaged: {error.message}",
+                    hint=f"remove {place} and run it again while the bytes can be had",
+                ) from error
 
     def take_documents(self, parcel: Parcel) -> None:
         for document in parcel.documents:

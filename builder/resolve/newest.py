@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,6 +23,11 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 """In full. What an abbreviation stands for changes as the repository grows."""
 _FIRST_IMAGES = datetime(2013, 3, 1, tzinfo=UTC)
 """Docker is of that month. Earlier times are what reproducible builds write: none."""
+_IN_FULL = "not named by a commit in full"
+_MISSED = 16
+"""After how many commits that a repository lacks nobody asks for one more: each is a question."""
+_BY_TIME = 5000
+"""The most tags that are put in order by when their images were made: each is a question, too."""
 _SHOWN = 3
 
 
@@ -124,19 +129,23 @@ def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> l
     assert pin.commits is not None
     _fetch_history(pin.commits, history)
     dated: list[_Dated] = []
-    strange, unknown = [], []
-    for tag, part in candidates.items():
-        if not _ID.fullmatch(part):
-            strange.append(tag)
+    named = {tag: part for tag, part in candidates.items() if _ID.fullmatch(part)}
+    here = history.at_hand(pin.commits, named.values())
+    unknown: list[str] = []
+    unasked: list[str] = []
+    for tag, part in named.items():
+        if part not in here and len(unknown) >= _MISSED:
+            unasked.append(tag)
             continue
         try:
-            commit = history.commit(pin.commits, part)
+            commit = here.get(part) or history.commit(pin.commits, part)
         except GoneError:
             unknown.append(tag)
             continue
         dated.append(_Dated(tag=tag, time=commit.time, identity=commit.id))
-    _leave_out(pin, strange, "not named by a commit in full")
+    _leave_out(pin, [tag for tag in candidates if tag not in named], _IN_FULL)
     _leave_out(pin, unknown, f"of a commit that {pin.commits} does not have")
+    _leave_out(pin, unasked, f"of a commit that {pin.commits} was not asked for, after {_MISSED}")
     if not dated:
         raise ProjectError(
             f"{_at(pin)}: none of the {len(candidates)} tags {pin.tags!r} is named by a commit of"
@@ -157,8 +166,14 @@ def _fetch_history(repository: str, history: History) -> None:
 
 
 def _by_creation(
-    tags: Iterable[str], pin: ImagePin, platform: Platform, registry: Registry, store: Store
+    tags: Collection[str], pin: ImagePin, platform: Platform, registry: Registry, store: Store
 ) -> list[_Dated]:
+    if len(tags) > _BY_TIME:
+        raise ProjectError(
+            f"{_at(pin)}: {len(tags)} tags {pin.tags!r}, each of which would have to be asked for;"
+            f" the limit is {_BY_TIME}",
+            hint="narrow the pattern, name the tag, or write commits: REPOSITORY under follows",
+        )
     dated: list[_Dated] = []
     gone, lacking, undated = [], [], []
     for tag in tags:

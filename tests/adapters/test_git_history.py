@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 from builder.adapters.git import GitMirror
 from builder.adapters.git_history import GitHistory
+from builder.adapters.git_mirrors import unread
+from builder.adapters.git_process import Answer
 from builder.adapters.git_refs import read_refs
+from builder.adapters.git_source import Kind, Source
 from builder.errors import (
     AuthError,
     BuilderError,
+    EnvironmentFault,
     GoneError,
     IntegrityError,
     NetworkError,
@@ -565,3 +569,54 @@ def test_whatever_a_remote_says_of_its_refs_is_read(lines: list[bytes]) -> None:
     assert {*refs.commits} <= {"HEAD", "refs/heads/main", "refs/pull/7/head"}
     assert refs.branch in (None, "refs/heads/main")
     assert (b"a" * 40 + b"\trefs/heads/main" in lines) == ("refs/heads/main" in refs.commits)
+
+
+def test_what_is_at_hand_is_read_at_once_and_nobody_is_asked(
+    upstream: Upstream, remote: Remote, tmp_path: Path
+) -> None:
+    first = upstream.commit("refs/heads/main", {"a": b"1"})
+    second = upstream.commit("refs/heads/main", {"a": b"2"}, parent=first)
+    other = upstream.commit("refs/heads/other", {"a": b"3"})
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    git(upstream.path, *who, "tag", "-a", "-m", "t", "v1", first)
+    tag, tree = (git(upstream.path, "rev-parse", name) for name in ("v1", f"{first}^{{tree}}"))
+    history = over(tmp_path, remote)
+    assert history.at_hand(URL, [first, second]) == {}
+    history.commit(URL, second)
+    history.reachable(URL, first)
+    remote.requests.clear()
+    ids = [first, second, "0" * 40, "f" * 64, tag, tree]
+    found = history.at_hand(URL, ids)
+    assert set(found) == {first, second}
+    assert found[second].parents == (first,)
+    assert other not in found
+    assert remote.requests == []
+    assert history.at_hand(URL, []) == {}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fatal: write error: No space left on device",
+        "fatal: sha1 file 'objects/pack/tmp_idx' write error. Out of diskspace",
+        "error: failed to write new configuration file git/config.lock",
+        "fatal: unable to create thing: Disk quota exceeded",
+        "fatal: unable to create thing: Read-only file system",
+    ],
+)
+def test_a_disk_of_ours_is_no_fault_of_a_source(said: str, tmp_path: Path) -> None:
+    source = Source(location=str(tmp_path), kind=Kind.REPOSITORY, protocols="file", local=True)
+    answer = Answer(status=128, stdout=b"", stderr=said)
+    assert isinstance(unread(answer, source, at="x"), EnvironmentFault)
+
+
+def test_a_mirror_that_cannot_be_made_is_no_bug(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "git").write_text("#!/bin/sh\necho fatal: something new >&2; exit 128\n")
+    (programs / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    with pytest.raises(EnvironmentFault, match="fatal: something new"):
+        local(tmp_path, upstream.path).refs(URL)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from builder.errors import (
+    BuilderError,
+    EnvironmentFault,
+    IntegrityError,
+    NetworkError,
+    PolicyError,
+)
 from builder.project import Project
+from builder.trial import VariantTrial
 from tests.cli.conftest import DEMO, Builder, tree
 
 OLD, NEW = "f9ca82f4f9d5173b3a74fda8e05d3e233eb21df8", "1a62f7ce434ae78b04eb968be74baa32b4271cd8"
@@ -312,4 +320,48 @@ def test_a_commit_with_another_tree_than_the_locked_one_is_refused(
     ran = builder("lock", "demo-patches")
     assert ran.status == 4
     assert f"the commit has tree {tree_id}, the lock pins {'0' * 40}" in ran.err
+    assert tree(project) == before
+
+
+def test_a_variant_that_does_not_use_the_pin_proves_nothing(
+    builder: Builder, project: Path
+) -> None:
+    (project / "variants/plain.yaml").write_text("version: 1\nbase: scratch\nsteps: []\n")
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--variant", "plain")
+    assert ran.status == 2
+    assert "plain does not use genesis demo-patches" in ran.err
+    assert "these use it: demo" in ran.err
+    assert tree(project) == before
+
+
+def test_a_pin_that_nobody_uses_is_told(builder: Builder, project: Path) -> None:
+    (project / "variants/demo.yaml").unlink()
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--dry-run")
+    assert ran.status == 0
+    assert "no variant uses it: nothing was tried" in ran.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (EnvironmentFault("no space"), 9),
+        (NetworkError("no answer"), 8),
+        (IntegrityError("other bytes"), 4),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_what_could_not_be_tried_is_not_allowed_to_fail(
+    builder: Builder,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BuilderError,
+    status: int,
+) -> None:
+    trial = VariantTrial(variant="demo", refusals=(PolicyError("not listed"), error))
+    monkeypatch.setattr("builder.bump.try_variant", lambda *_, **__: trial)
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--allow-failing")
+    assert ran.status == status
+    assert "what could not be tried is not written with --allow-failing, either" in ran.err
     assert tree(project) == before

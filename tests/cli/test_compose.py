@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -365,3 +366,34 @@ def test_check_says_where_a_mapped_file_is_missing(
     assert [(item["where"], item["message"]) for item in findings] == [
         ("deploy/gone.yml", "no such file")
     ]
+
+
+def test_a_diff_has_the_lines_that_git_has(tmp_path: Path) -> None:
+    old = "a: 1 # \u2028 \x0c x\nimage: one\nb: 2 # \x85\r\n".encode()
+    item = compose.Edited(file="c.yml", old=old, new=old.replace(b"one", b"two"), services=())
+    (tmp_path / "c.yml").write_bytes(old)
+    done = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", "-"],
+        cwd=tmp_path,
+        input=item.diff.encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c.yml").read_bytes() == item.new
+
+
+def test_nobody_waits_for_a_diff_that_is_not_shown(
+    builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the square of the lines, where many are the same."""
+    accept(project, DIGEST)
+    file = project / "compose.yml"
+    file.write_text(SERVICE.format(f"{PLACE}:hello"))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("made, and not shown")
+
+    monkeypatch.setattr("builder.cli.compose.difflib.unified_diff", refuse)
+    assert builder("compose", "pin", file).status == 0
+    assert DIGEST in file.read_text()

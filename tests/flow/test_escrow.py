@@ -2,7 +2,9 @@
 byte, once, and on record in the lock."""
 
 import json
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from builder.reference import Reference
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Outside, outside
 from tests.flow.images import image, serve, serve_index
 from tests.flow.images import index_of as index_with_attestation
-from tests.flow.worlds import AMD64, BASE, Tiny, base_image, clean_environment, command
+from tests.flow.worlds import AMD64, BASE, REGISTRY, Tiny, base_image, clean_environment, command
 from tests.registry.images import index_of
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
@@ -427,3 +429,53 @@ def test_where_nothing_comes_from_outside_that_is_said(tiny: Tiny) -> None:
         "nothing to keep: all that they need is in the project\n",
     )
     assert tiny.run("escrow", "it", "--to", "oci:kept", "--json").json == {"pins": []}
+
+
+def test_where_a_base_comes_from_is_no_place_for_its_copy(world: Outside, kept: StandIn) -> None:
+    before = world.tiny.snapshot()
+    ran = world.run("escrow", "all", "--to", f"{REGISTRY}/base")
+    assert ran.status == 2
+    assert f"{REGISTRY}/base is where it comes from" in ran.first
+    assert world.tiny.snapshot() == before
+    assert world.origin.calls == [], "nothing was sent there"
+
+
+def test_a_copy_that_is_damaged_is_not_taken_for_one(world: Outside) -> None:
+    assert world.run("escrow", "all", "--to", "oci:kept").status == 0
+    blob = max((world.tiny.root / "kept/blobs/sha256").iterdir(), key=lambda p: p.stat().st_size)
+    good = blob.read_bytes()
+    blob.chmod(0o644)
+    blob.write_bytes(good[:-1] + b"x")
+    ran = world.run("escrow", "all", "--to", "oci:kept")
+    assert ran.status == 4
+    assert ran.first.startswith("builder: error: oci:kept: what is kept is damaged: ")
+    assert f"remove kept/blobs/sha256/{blob.name} and run it again" in ran.err
+    blob.unlink()
+    assert world.run("escrow", "all", "--to", "oci:kept").status == 0
+    assert blob.read_bytes() == good
+
+
+def test_an_interrupt_does_not_wait_for_what_is_under_way(world: Outside, kept: StandIn) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(_: Call) -> None:
+        begun.set()
+        over.wait(30)
+
+    kept.on("POST", ".*", slow, forever=True)
+    process = subprocess.Popen(
+        command("escrow", "it", "--to", TO),
+        cwd=world.tiny.root,
+        env=clean_environment(world.tiny.root.parent, world.tiny.store_path),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert begun.wait(30)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    finally:
+        over.set()
+        process.kill()
+    assert (process.returncode, said.strip()) == (130, "builder: interrupted")

@@ -194,3 +194,11 @@ def test_a_kill_between_write_and_rename_leaves_the_old_file(root: Path) -> None
     assert (root / codec.WHEELS).read_bytes() == before
     assert Project(root).put_pins([wheel("b")], seen=seen(root, codec.WHEELS)) == (codec.WHEELS,)
     assert not list(root.glob("lockfiles/.*"))
+
+
+def test_a_link_that_leads_nowhere_is_no_lockfile_that_is_not_there(root: Path) -> None:
+    (root / codec.WHEELS).unlink(missing_ok=True)
+    (root / codec.WHEELS).symlink_to("nowhere.yaml")
+    with pytest.raises(ProjectError) as caught:
+        _ = Project(root).wheels
+    assert caught.value.message == f"{codec.WHEELS}: a link that leads nowhere"

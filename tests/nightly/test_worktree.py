@@ -3,6 +3,7 @@
 import base64
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -335,3 +336,91 @@ def test_a_push_over_http_is_refused_by_a_server_that_takes_none(
             branches.push(BRANCH, commit, expected=None)
     assert BRANCH not in repository.branches()
     assert os.listdir(repository.remote / "refs/heads") == ["main"]
+
+
+@pytest.mark.parametrize("branch", ["main", "heads/main", "zweig-ä\u2028x"])
+def test_the_branch_of_head_is_found_whatever_else_has_its_name(
+    branch: str, repository: Repository
+) -> None:
+    if branch != "main":
+        repository.git("checkout", "--quiet", "-b", branch)
+        repository.git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
+    repository.git("tag", branch)
+    assert repository.worktree().start(None).branch == branch
+
+
+def test_a_branch_in_the_way_is_no_matter_of_rights(repository: Repository) -> None:
+    repository.git("push", "--quiet", "origin", "HEAD:refs/heads/builder")
+    with pytest.raises(ProjectError) as caught:
+        pushed(repository, b"one")
+    assert caught.value.message == (
+        f"push of {BRANCH}: origin has a branch 'builder', beside which git can have none of this"
+        " name"
+    )
+
+
+def _ignored(repository: Repository) -> str:
+    (repository.clone / ".git/info/exclude").write_text("*.yaml\n")
+    (repository.project / "variants/mine.yaml").write_text("x")
+    return "variants/mine.yaml"
+
+
+def _other_line_ends(repository: Repository) -> str:
+    repository.git("config", "core.autocrlf", "true")
+    path = repository.project / LOCK
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    return LOCK
+
+
+def _behind_a_link(repository: Repository) -> str:
+    (repository.project / "variants").rename(repository.clone / "real")
+    (repository.project / "variants").symlink_to("real")
+    repository.save()
+    assert repository.worktree().start(None).branch == "main"
+    (repository.clone / "real/mine.yaml").write_text("x")
+    return "real/mine.yaml"
+
+
+def _out_of_the_repository(repository: Repository) -> str:
+    outside = repository.clone.parent / "outside.yaml"
+    outside.write_text("x")
+    (repository.project / "variants/mine.yaml").symlink_to(outside)
+    repository.save()
+    return "variants/mine.yaml"
+
+
+def _a_pipe(repository: Repository) -> str:
+    os.mkfifo(repository.project / "variants/mine.yaml")
+    return "variants/mine.yaml"
+
+
+@pytest.mark.parametrize(
+    "world",
+    [_ignored, _other_line_ends, _behind_a_link, _out_of_the_repository, _a_pipe],
+)
+def test_what_git_itself_passes_over_is_different_too(
+    world: Callable[[Repository], str], repository: Repository
+) -> None:
+    path = world(repository)
+    with pytest.raises(ProjectError) as caught:
+        repository.worktree().start(None)
+    assert caught.value.message == (
+        f"branch 'main' at origin: has other recipes or locks than this directory: {path}"
+    )
+
+
+def test_what_programs_leave_beside_recipes_is_not_different(repository: Repository) -> None:
+    left = repository.project / "overlays/it/__pycache__/fix.cpython-312.pyc"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"x")
+    assert repository.worktree().start(None).branch == "main"
+
+
+def test_hooks_of_a_remote_on_this_machine_have_their_say(repository: Repository) -> None:
+    hook = repository.remote / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(AuthError) as caught:
+        pushed(repository, b"one")
+    assert "pre-receive hook declined" in caught.value.message

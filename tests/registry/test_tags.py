@@ -279,3 +279,13 @@ def test_a_real_registry_lists_all_behind_a_login(
             client.tags(Reference.parse(f"{running.host}/team/none"))
         with pytest.raises(AuthError):
             make_client().tags(target)
+
+
+def test_one_page_may_be_too_long_as_well(
+    client: RegistryClient, registry: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.adapters.registry.tags.TAGS_LIMIT", 2)
+    registry.on("GET", LIST, page(["a", "b", "c"]))
+    with pytest.raises(NetworkError) as caught:
+        client.tags(app(registry))
+    assert "has 3 tags, the limits are" in caught.value.message

@@ -1,6 +1,6 @@
 """A registry of tagged images, a store, and what the tests of images ask of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -75,6 +75,9 @@ class Commits:
         if commit not in self.known:
             raise GoneError(f"{repository}: no commit {commit}")
         return Commit(id=commit, time=self.known[commit][0], subject="x")
+
+    def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
+        return {}
 
     def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
         here: str | None = commit

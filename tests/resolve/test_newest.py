@@ -1,6 +1,7 @@
 """The newest of some tags: by commits, by time, and never by a guess (cases 14, 36)."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from builder.errors import GoneError, NetworkError, ProjectError, RateLimitError
 from builder.lock.model import ImagePin
 from builder.oci import Manifest, Platform
 from builder.resolve.newest import creation
+from builder.upstream import Commit
 from tests.flow.images import MadeImage, image, index_of
 from tests.resolve.image_world import ARM64, SYSTEM, Commits, World
 from tests.standin.registry import Reply
@@ -266,3 +268,43 @@ def test_any_time_is_a_time_or_none(text: str) -> None:
     config = json.dumps({"created": text, "rootfs": {"diff_ids": []}}).encode()
     found = creation(config, at="x")
     assert found is None or found.timestamp() > 0
+
+
+def test_commits_that_are_at_hand_are_looked_at_all_at_once(world: World) -> None:
+    nightlies(world)
+
+    class Here(Commits):
+        def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
+            found = (each for each in commits if each in self.known)
+            return {each: Commit(id=each, time=self.known[each][0], subject="") for each in found}
+
+    history = Here(dict(HISTORY))
+    assert len(world.ordered(by_commit(world), history)) == len(IDS)
+    assert set(history.asked) == {"refs", IDS[3]}, "each by itself is a process, or a question"
+
+
+def test_after_many_commits_that_nobody_has_no_more_are_asked_for(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = created("2026-05-01T00:00:00Z")
+    for number in range(100):
+        world.tag(f"nightly-{number:040x}", made)
+    world.tag(f"nightly-{'0' * 39}f", made)
+    history = Commits({"0" * 39 + "f": (7, None)})
+    assert world.ordered(by_commit(world), history) == (f"nightly-{'0' * 39}f",)
+    assert len(history.asked) < 20
+    said = [record.getMessage() for record in caplog.records]
+    assert any("was not asked for, after 16: nightly-" in line for line in said)
+
+
+def test_images_without_end_are_not_asked_for_one_by_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.resolve.newest._BY_TIME", 2)
+    for name in ("nightly-1", "nightly-2", "nightly-3"):
+        world.tag(name, created("2026-05-01T00:00:00Z"))
+    world.asked()
+    with pytest.raises(ProjectError) as caught:
+        world.newest(by_time(world))
+    assert "3 tags 'nightly-*', each of which would have to be asked for" in caught.value.message
+    assert not [item for item in world.asked() if "manifests" in item]

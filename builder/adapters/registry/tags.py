@@ -52,20 +52,20 @@ def all_tags(transport: Transport, endpoint: Endpoint, reference: Reference) -> 
         known = len(tags)
         tags.update(page)
         _log.debug("%s: page %d has %d", what, len(asked), len(page))
-        if url is not None:
-            repeats = url in asked or (bool(page) and len(tags) == known)
-            _check_progress(repeats, pages=len(asked), tags=len(tags), at=f"{what}: {shown(url)}")
+        at = f"{what}: {shown(url or response.url)}"
+        repeats = url in asked or (url is not None and bool(page) and len(tags) == known)
+        _check_progress(repeats, pages=len(asked), tags=len(tags), more=url is not None, at=at)
     return tuple(sorted(tags))
 
 
-def _check_progress(repeats: bool, *, pages: int, tags: int, at: str) -> None:
+def _check_progress(repeats: bool, *, pages: int, tags: int, more: bool, at: str) -> None:
     hint = "the registry's list of tags is broken; name the tag"
     if repeats:
         raise NetworkError(f"{at}: page {pages} leads to what was there before", hint=hint)
-    if pages >= PAGES_LIMIT or tags > TAGS_LIMIT:
+    if (more and pages >= PAGES_LIMIT) or tags > TAGS_LIMIT:
+        found = f"goes on after {pages} pages and {tags} tags" if more else f"has {tags} tags"
         raise NetworkError(
-            f"{at}: goes on after {pages} pages and {tags} tags, the limits are {PAGES_LIMIT} and"
-            f" {TAGS_LIMIT}",
+            f"{at}: {found}, the limits are {PAGES_LIMIT} pages and {TAGS_LIMIT} tags",
             hint=hint,
         )
 
