@@ -224,6 +224,8 @@ def _conclusions(bump: Bump) -> str:
     total, failing = len(bump.trials), len(bump.failing)
     if not total:
         return "No variant uses it."
+    if total == 1:
+        return "The one variant that uses it " + ("fails." if failing else "passes.")
     return f"{failing} of {total} variants fail." if failing else f"All {total} variants pass."
 
 

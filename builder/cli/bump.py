@@ -1,5 +1,6 @@
 """``builder bump``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,8 +10,9 @@ from builder import report
 from builder.bump import Bump
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
-from builder.errors import BuilderError, UsageError
-from builder.moves import KINDS, moves
+from builder.errors import BuilderError, GoneError, UsageError
+from builder.moves import KINDS, moves, pins_of
+from builder.node import nearest
 
 
 @project_command(
@@ -58,7 +60,13 @@ def command(
     if len(words) > 2:
         raise UsageError(f"expected [NAME] [TARGET], got {len(words)} words")
     with site.at_work(*variants) as world:
-        moved = moves(site.project, kind, words, latest=latest, world=world, platform=site.platform)
+        try:
+            moved = moves(
+                site.project, kind, words, latest=latest, world=world, platform=site.platform
+            )
+        except GoneError as error:
+            error.hint = _or_a_name(site, kind, words, error.hint)
+            raise
         bump = bumps.tried(
             site.project, moved, world=world, platform=site.platform, variants=variants
         )
@@ -86,6 +94,16 @@ def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bo
         return
     show.so_far(site.settings, document, f"{text}\n")
     raise _refusal(error, bump)
+
+
+def _or_a_name(site: Site, kind: str, words: Sequence[str], hint: str | None) -> str | None:
+    """The hint where the one word was taken for a target, and may be the slip of a name."""
+    pins = pins_of(site.project, kind)
+    if len(words) != 1 or words[0] in pins or hint is None:
+        return hint
+    near = nearest(words[0], pins)
+    said = f"did you mean the pin {near!r}?" if near else f"the {kind} pins are {', '.join(pins)};"
+    return f"{said} {hint}"
 
 
 def _refusal(error: BuilderError, bump: Bump) -> BuilderError:

@@ -153,7 +153,7 @@ def test_a_report_for_a_pull_request_is_written(builder: Builder, tmp_path: Path
     file = tmp_path / "report.md"
     builder("bump", "genesis", "demo-patches", NEW, "--dry-run", "--markdown", file)
     text = file.read_text()
-    assert text.startswith("**All 1 variants pass.**\n")
+    assert text.startswith("**The one variant that uses it passes.**\n")
     assert "| | `demo-patches` | applied |" in text
 
 
@@ -243,3 +243,18 @@ def test_reports_are_one_document(builder: Builder) -> None:
     assert list(json.loads(ran.out)) == [
         *("title", "changes", "written", "moves", "variants", "landed", "remarks"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("demo-patchs", "did you mean the pin 'demo-patches'? "),
+        ("zzz", "the genesis pins are demo-patches, genesis-v7.72.2; "),
+    ],
+)
+def test_a_slip_in_the_name_of_a_pin_is_not_only_a_branch_that_is_not_there(
+    builder: Builder, word: str, said: str
+) -> None:
+    ran = builder("bump", "genesis", word, "--offline", "--dry-run")
+    assert ran.status == 7
+    assert f"hint: {said}git ls-remote" in ran.err

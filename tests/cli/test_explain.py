@@ -55,7 +55,8 @@ def test_an_image_that_nobody_built_here_is_refused(builder: Builder) -> None:
     assert (ran.status, ran.out) == (3, "")
     assert ran.err == (
         f"builder: error: no record of image {unknown} in the store\n"
-        "  hint: build it again on this machine\n"
+        "  hint: build it again on this machine, from the project as it was: git log -S"
+        f" {unknown.short} -- lockfiles/images names the commit that accepted it\n"
     )
 
 
