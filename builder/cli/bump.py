@@ -72,11 +72,33 @@ def command(
         )
     if markdown is not None:
         markdown.write_text(report.markdown(bump), "utf-8")
-    conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing)
+    conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing, then=_accept(bump))
 
 
-def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bool = False) -> None:
-    """Report a bump, and write it if that may be.
+def _accept(bump: Bump) -> str | None:
+    """What is left to do: an image that was accepted is another one now."""
+    other = [
+        trial.variant
+        for trial in bump.trials
+        if trial.passes and trial.accepted not in (None, trial.image)
+    ]
+    return (
+        f"next: look at what is different, then: builder accept {' '.join(other)}"
+        if other
+        else None
+    )
+
+
+def conclude(
+    site: Site,
+    bump: Bump,
+    *,
+    dry_run: bool = False,
+    allow_failing: bool = False,
+    then: str | None = None,
+) -> None:
+    """Report a bump, and write it if that may be. ``then`` is said where something was
+    written.
 
     Raises:
         BuilderError: A variant fails: the first of what stops it.
@@ -90,7 +112,7 @@ def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bo
         text += "\n\nnothing was written (--dry-run)"
     document = report.document(bump, written=written)
     if error is None:
-        show.result(site.settings, document, text)
+        show.result(site.settings, document, text, aside=then if written else None)
         return
     show.so_far(site.settings, document, f"{text}\n")
     raise _refusal(error, bump)

@@ -212,6 +212,34 @@ def test_a_pull_request_and_a_patch_set_are_added(builder: Builder, project: Pat
     assert "\n  next:\n" in (project / LOCK).read_text()
 
 
+@pytest.mark.parametrize(("given", "hint"), [("My Pin", "did you mean 'my-pin'?"), ("..", "give")])
+def test_a_name_that_is_given_is_not_changed(
+    builder: Builder, project: Path, given: str, hint: str
+) -> None:
+    before = tree(project)
+    ran = builder("add", "pull", "7", "--repository", UPSTREAM, "--name", given)
+    assert ran.status == 2
+    assert f"{given!r} is not the name of a pin\n  hint: {hint}" in ran.err
+    assert tree(project) == before
+
+
+def test_what_is_added_says_how_it_is_used_and_what_it_follows(builder: Builder) -> None:
+    ran = builder("add", "pull", "7", "--repository", UPSTREAM)
+    assert ran.err == "next: in a variant, steps: [{pull: pr7}]\n"
+    ran = builder("add", "genesis", NEW, "--repository", GENESIS, "--name", "next")
+    assert ran.err.startswith("next follows nothing: ")
+    ran = builder(
+        *("add", "genesis", NEW, "--repository", GENESIS, "--name", "main"), "--ref", "main"
+    )
+    assert ran.err == "next: in a variant, steps: [{genesis: main, ...}]\n"
+
+
+def test_a_bump_that_makes_another_image_says_what_is_left_to_do(builder: Builder) -> None:
+    ran = builder("bump", "genesis", "demo-patches", NEW)
+    assert ran.err == "next: read what differs, then: builder accept demo\n"
+    assert builder("bump", "genesis", "demo-patches", NEW).err == ""
+
+
 def test_a_name_that_is_taken_is_not_taken_again(builder: Builder, project: Path) -> None:
     before = tree(project)
     ran = builder("add", "pull", "7", "--repository", UPSTREAM, "--name", "demo-three-bit-kv")
@@ -253,8 +281,12 @@ def test_reports_are_one_document(builder: Builder) -> None:
     ],
 )
 def test_a_slip_in_the_name_of_a_pin_is_not_only_a_branch_that_is_not_there(
-    builder: Builder, word: str, said: str
+    builder: Builder, project: Path, word: str, said: str
 ) -> None:
-    ran = builder("bump", "genesis", word, "--offline", "--dry-run")
+    lock = project / LOCK
+    lock.write_text(
+        lock.read_text().replace("https://github.com/Sandermage/genesis-vllm-patches", GENESIS)
+    )
+    ran = builder("bump", "genesis", word, "--dry-run")
     assert ran.status == 7
     assert f"hint: {said}git ls-remote" in ran.err
