@@ -82,11 +82,7 @@ def _accept(bump: Bump) -> str | None:
         for trial in bump.trials
         if trial.passes and trial.accepted not in (None, trial.image)
     ]
-    return (
-        f"next: look at what is different, then: builder accept {' '.join(other)}"
-        if other
-        else None
-    )
+    return f"next: look at what differs, then: builder accept {' '.join(other)}" if other else None
 
 
 def conclude(

@@ -1,13 +1,13 @@
 """A pin that is new: its name, and what is said once it is written."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from builder import bump as bumps
 from builder.cli.bump import conclude
 from builder.cli.site import Site
 from builder.errors import ProjectError, UsageError
-from builder.lock.model import GenesisPin, SourcePin
+from builder.lock.model import GenesisPin, ImagePin, Pin, SourcePin
 from builder.moves import AnyResolved, Move, pins_of
 from builder.node import is_name
 from builder.world import World
@@ -54,12 +54,24 @@ def add(
         move = Move(kind=kind, before=None, resolved=resolved(name, world))
         bump = bumps.untried(site.project, [move])
     then = f"next: in a variant, {_USES[kind].format(name)}"
-    if isinstance(move.pin, GenesisPin | SourcePin) and move.pin.follows is None:
-        then = (
-            f"{name} follows nothing: bumps of it need a target, and nights leave it alone;"
-            f" --ref, or ref under follows, says what it follows\n{then}"
-        )
-    conclude(site, bump, dry_run=dry_run, then=then)
+    conclude(site, bump, dry_run=dry_run, then="\n".join((*_left_alone(move.pin), then)))
+
+
+def _left_alone(pin: Pin) -> Iterator[str]:
+    """That no night looks for something newer, where that is so and could be otherwise."""
+    match pin:
+        case ImagePin(tags=None):
+            yield (
+                f"{pin.name} follows one tag: bump moves it once that names another image, and"
+                " nightly leaves it alone; tags under follows (--tags) are what it looks among"
+            )
+        case GenesisPin(follows=None) | SourcePin(follows=None):
+            yield (
+                f"{pin.name} follows nothing: a bump of it needs a target, and nightly leaves it"
+                " alone; ref under follows (--ref) says what it follows"
+            )
+        case _:
+            return
 
 
 def _name(given: str | None, usual: str) -> str:

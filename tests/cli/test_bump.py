@@ -180,7 +180,6 @@ def test_a_source_moves_with_the_branch_that_it_follows(builder: Builder) -> Non
         (("pull", "8"), 2, "no pin of pull request 8"),
         (("pull", "demo-three-bit-kv", "x"), 2, "moves to what it is now"),
         (("pulls", "8"), 2, "pulls"),
-        (("vllm", "nightly-01d4d1ad"), 2, "give a tag, or --latest"),
         (("genesis", "demo-patches", "--latest"), 2, "--latest is for vllm pins"),
         (("model",), 3, "no pin of the kind 'model'"),
     ],
@@ -235,8 +234,9 @@ def test_what_is_added_says_how_it_is_used_and_what_it_follows(builder: Builder)
 
 
 def test_a_bump_that_makes_another_image_says_what_is_left_to_do(builder: Builder) -> None:
+    builder("accept", "demo")
     ran = builder("bump", "genesis", "demo-patches", NEW)
-    assert ran.err == "next: read what differs, then: builder accept demo\n"
+    assert ran.err == "next: look at what differs, then: builder accept demo\n"
     assert builder("bump", "genesis", "demo-patches", NEW).err == ""
 
 
