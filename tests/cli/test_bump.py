@@ -53,7 +53,7 @@ def test_a_bump_changes_the_entry_and_nothing_else(builder: Builder, project: Pa
     assert [item["id"] for item in report["moves"][0]["commits"]] == [NEW]
     assert [item["id"] for item in report["moves"][0]["lost_commits"]] == [OLD]
     assert report["variants"][0]["passes"]
-    assert report["variants"][0]["steps"][-1]["patches"] == ["D8: not there -> applied"]
+    assert report["variants"][0]["steps"][-1]["patches"][-1] == "D8: not there -> applied"
     lines = changed(before, project)
     assert list(lines) == [LOCK]
     assert [line.split(":")[0].strip() for line in lines[LOCK]] == [
@@ -290,3 +290,12 @@ def test_a_slip_in_the_name_of_a_pin_is_not_only_a_branch_that_is_not_there(
     ran = builder("bump", "genesis", word, "--dry-run")
     assert ran.status == 7
     assert f"hint: {said}git ls-remote" in ran.err
+
+
+def test_a_patch_that_is_off_for_another_reason_is_told(builder: Builder) -> None:
+    builder("build", "demo")
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--dry-run")
+    assert (
+        "    D3: skipped (opt-in: set GENESIS_ENABLE_D3_MTP_ONE_TOKEN=1)"
+        " -> skipped (retired: superseded by D2)\n"
+    ) in ran.out
