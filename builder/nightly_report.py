@@ -88,12 +88,13 @@ def document(items: Sequence[Morning], *, status: int) -> dict[str, Any]:
 
 def _pin(item: Morning) -> dict[str, Any]:
     outcome, proposed = item.outcome, item.proposed
+    error = outcome.error or item.error
     return {
         "kind": outcome.kind,
         "name": outcome.name,
         "state": str(outcome.state),
         "remarks": list(outcome.remarks),
-        "error": _error(outcome.error or item.error),
+        "error": None if error is None else error.record(),
         "report": None if outcome.bump is None else report.document(outcome.bump),
         "images": [
             {
@@ -111,12 +112,6 @@ def _pin(item: Morning) -> dict[str, Any]:
             "state": proposed.state,
         },
     }
-
-
-def _error(error: BuilderError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    return {"message": error.message, "hint": error.hint, "exit_status": error.exit_status}
 
 
 def markdown(items: Sequence[Morning]) -> str:

@@ -1,21 +1,23 @@
 """Pins whose bytes are only where others may delete them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from builder.check.finding import Finding, warning_at
 from builder.lock import codec
-from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin, SourcePin, WheelPin
+from builder.lock.kinds import KINDS, pins_of
+from builder.lock.model import GenesisPin, Lock, ModelPin, Pin, PullPin, SourcePin, WheelPin
 from builder.settings import GitMirror
 from builder.uses import uses
 from builder.variant import Variant
 
-_WORDS: dict[type, tuple[str, str]] = {
-    ImagePin: ("base", "bases"),
-    PullPin: ("pull request", "pull requests"),
-    SourcePin: ("source", "sources"),
-    WheelPin: ("wheel", "wheels"),
-    GenesisPin: ("patch set", "patch sets"),
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "vllm": ("base", "bases"),
+    "pull": ("pull request", "pull requests"),
+    "source": ("source", "sources"),
+    "wheel": ("wheel", "wheels"),
+    "genesis": ("patch set", "patch sets"),
 }
+"""One and several of what is kept, by the word for its kind."""
 _SHOWN = 10
 
 
@@ -29,21 +31,18 @@ def unescrowed(
     for variant in variants:
         for key in uses(variant, lock.pulls):
             used.setdefault(key, variant.name)
-    for kind, pins in (
-        (ImagePin, lock.images),
-        (PullPin, lock.pulls),
-        (SourcePin, lock.sources),
-        (WheelPin, lock.wheels),
-        (GenesisPin, lock.genesis),
-    ):
+    for word in _WORDS:
         lost = [
             pin
-            for name, pin in pins.items()
-            if (kind, name) in used and not pin.escrow and not _is_here(pin, mirrors)
+            for pin in pins_of(lock, word).values()
+            if (type(pin), pin.name) in used
+            and not isinstance(pin, ModelPin)
+            and not pin.escrow
+            and not _is_here(pin, mirrors)
         ]
         if lost:
-            users = list(dict.fromkeys(used[kind, pin.name] for pin in lost))
-            yield _finding(kind, [pin.name for pin in lost], at=lost[0].at, users=users)
+            users = list(dict.fromkeys(used[type(pin), pin.name] for pin in lost))
+            yield _finding(word, [pin.name for pin in lost], at=lost[0].at, users=users)
 
 
 def _is_here(pin: Pin, mirrors: Sequence[GitMirror]) -> bool:
@@ -59,8 +58,8 @@ def _is_here(pin: Pin, mirrors: Sequence[GitMirror]) -> bool:
             return False
 
 
-def _finding(kind: type, names: list[str], *, at: str, users: list[str]) -> Finding:
-    one, many = _WORDS[kind]
+def _finding(word: str, names: list[str], *, at: str, users: list[str]) -> Finding:
+    one, many = _WORDS[word]
     hint = f"keep them: builder escrow {' '.join(users)} --to PLACE"
     if len(names) == 1:
         lost = f"nobody keeps the bytes of this {one}: if upstream deletes it, it is lost"
@@ -68,7 +67,7 @@ def _finding(kind: type, names: list[str], *, at: str, users: list[str]) -> Find
     shown = ", ".join(sorted(names)[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return warning_at(
-        codec.kind_of(kind).file,
+        codec.kind_of(KINDS[word]).file,
         f"nobody keeps the bytes of {len(names)} {many}: if upstream deletes them, they are lost:"
         f" {shown}{more}",
         hint=hint,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError
-from builder.lock.model import Lock, Pin
+from builder.lock.kinds import every_pin
+from builder.lock.model import Lock
 from builder.project import Project
 from builder.steps.request import Materials
 from builder.uses import uses
@@ -30,7 +31,7 @@ def models(lock: Lock) -> Iterator[Finding]:
 
 def known_failures(lock: Lock) -> Iterator[Finding]:
     """Pins that were moved although a variant failed."""
-    for pin in _pins(lock):
+    for pin in every_pin(lock):
         if pin.failing:
             yield warning_at(
                 pin.at,
@@ -42,20 +43,9 @@ def known_failures(lock: Lock) -> Iterator[Finding]:
 def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterator[Finding]:
     """Pins and overlays that no variant names: dead weight that looks alive."""
     used = {key for variant in variants for key in uses(variant, lock.pulls)}
-    for pin in _pins(lock):
+    for pin in every_pin(lock):
         if (type(pin), pin.name) not in used:
             yield warning_at(pin.at, "no variant uses it", hint="remove it, or use it")
     for name in project.overlays:
         if (OverlayStep, name) not in used:
             yield warning_at(f"overlays/{name}", "no variant uses it", hint="remove it, or use it")
-
-
-def _pins(lock: Lock) -> tuple[Pin, ...]:
-    return (
-        *lock.images.values(),
-        *lock.pulls.values(),
-        *lock.sources.values(),
-        *lock.wheels.values(),
-        *lock.genesis.values(),
-        *lock.models.values(),
-    )

@@ -7,8 +7,9 @@ from builder import bump as bumps
 from builder.cli.bump import conclude
 from builder.cli.site import Site
 from builder.errors import ProjectError, UsageError
+from builder.lock.kinds import pins_of
 from builder.lock.model import GenesisPin, ImagePin, Pin, SourcePin
-from builder.moves import AnyResolved, Move, pins_of
+from builder.moves import AnyResolved, Move
 from builder.node import is_name
 from builder.world import World
 

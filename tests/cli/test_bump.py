@@ -269,7 +269,7 @@ def test_what_a_lock_lacks_is_filled_in(builder: Builder, project: Path) -> None
 def test_reports_are_one_document(builder: Builder) -> None:
     ran = builder("bump", "genesis", "demo-patches", NEW, "--dry-run", "--json")
     assert list(json.loads(ran.out)) == [
-        *("title", "changes", "written", "moves", "variants", "landed", "remarks"),
+        *("title", "changes", "written", "moves", "variants", "not_tried", "landed", "remarks"),
     ]
 
 
@@ -299,3 +299,73 @@ def test_a_patch_that_is_off_for_another_reason_is_told(builder: Builder) -> Non
         "    D3: skipped (opt-in: set GENESIS_ENABLE_D3_MTP_ONE_TOKEN=1)"
         " -> skipped (retired: superseded by D2)\n"
     ) in ran.out
+
+
+def second(project: Path) -> None:
+    """Another variant on the same pins."""
+    recipe = project / "variants/demo.yaml"
+    (project / "variants/other.yaml").write_text(recipe.read_text())
+
+
+def test_what_uses_the_pin_and_was_not_asked_for_is_named(builder: Builder, project: Path) -> None:
+    second(project)
+    (project / "variants/broken.yaml").write_text("version: 1\nsteps: 7\n")
+    (project / "variants/idle.yaml").write_text("version: 1\nbase: scratch\nsteps: []\n")
+    words = ("bump", "genesis", "demo-patches", NEW, "--dry-run", "--variant", "demo")
+    ran = builder(*words)
+    assert ran.status == 0, ran.err
+    assert "\nnot tried: broken, other\n" in ran.out
+    assert builder(*words, "--json").json["not_tried"] == ["broken", "other"]
+
+
+def test_what_failed_and_was_not_tried_again_stays_recorded(
+    builder: Builder, project: Path
+) -> None:
+    second(project)
+    file = project / LOCK
+    text = file.read_text()
+    file.write_text(
+        text.replace("  demo-patches:\n", "  demo-patches:\n    failing: [demo, other]\n")
+    )
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--variant", "demo")
+    assert ran.status == 0, ran.err
+    assert Project(project).genesis["demo-patches"].failing == ("other",)
+
+
+def test_a_report_that_cannot_be_written_is_found_out_before_the_work(
+    builder: Builder, project: Path
+) -> None:
+    before = tree(project)
+    ran = builder("bump", "genesis", "demo-patches", NEW, "--markdown", project / "no" / "it.md")
+    assert ran.status == 2
+    assert f"--markdown: {project}/no/it.md: cannot be written: No such file" in ran.err
+    assert ran.out == ""
+    assert tree(project) == before
+
+
+def test_a_target_that_several_pins_may_mean_is_refused(builder: Builder, project: Path) -> None:
+    """Two pins of one repository at different commits."""
+    assert builder("add", "genesis", NEW, "--repository", GENESIS, "--name", "next").status == 0
+    text = (project / LOCK).read_text()
+    start, end = text.index("  genesis-v7.72.2:"), text.index("  next:")
+    (project / LOCK).write_text(text[:start] + text[end:])
+    before = tree(project)
+    ran = builder("bump", "genesis", NEW)
+    assert ran.status == 2
+    assert f"{NEW!r} may be meant for several genesis pins: demo-patches, next" in ran.err
+    assert f"name the pin: builder bump genesis NAME {NEW}" in ran.err
+    assert tree(project) == before
+
+
+def test_a_commit_with_another_tree_than_the_locked_one_is_refused(
+    builder: Builder, project: Path
+) -> None:
+    file = project / LOCK
+    tree_id = Project(project).genesis["demo-patches"].tree.hex
+    lines = [line for line in file.read_text().splitlines(keepends=True) if "9bfe9b03" not in line]
+    file.write_text("".join(lines).replace(tree_id, "0" * 40))
+    before = tree(project)
+    ran = builder("lock", "demo-patches")
+    assert ran.status == 4
+    assert f"the commit has tree {tree_id}, the lock pins {'0' * 40}" in ran.err
+    assert tree(project) == before

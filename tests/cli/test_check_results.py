@@ -182,7 +182,8 @@ def test_pins_that_nobody_keeps_are_one_line_a_kind(builder: Builder, project: P
         pytest.param([8, 7, 0], 7, id="what is gone before what could not be asked"),
         pytest.param([9, 8], 9, id="this machine before the network"),
         pytest.param([3, 4, 8], 4, id="wrong bytes before everything"),
-        pytest.param([3, 6, 5], 5, id="rules before recipes"),
+        pytest.param([6, 5], 5, id="rules before steps"),
+        pytest.param([6, 3, 5], 3, id="what cannot be read before what it would say"),
         pytest.param([7, 3], 3, id="the project before the world"),
     ],
 )

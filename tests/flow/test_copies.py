@@ -11,6 +11,7 @@ import pytest
 
 from builder.artifact import EMPTY, Kind, artifact, config, file, files_of
 from builder.cli.progress import NoProgress
+from builder.copies import LIMIT, PinCopies
 from builder.digest import Digest
 from builder.errors import (
     AuthError,
@@ -22,7 +23,8 @@ from builder.errors import (
 )
 from builder.load import load
 from builder.lock import codec
-from builder.lock.model import SourcePin
+from builder.lock.model import Escrow, PullPin, SourcePin
+from builder.oci import Descriptor
 from builder.pipeline import materials
 from builder.ports import Wheels
 from builder.project import Project
@@ -476,3 +478,30 @@ def test_a_repository_that_is_gone_is_asked_once_and_told_once(full: Outside, lo
     ]
     fetches = [line for line in log.lines if line.startswith("fetching ")]
     assert len(fetches) == 2  # for the pull request, and for the source
+
+
+def test_a_copy_that_is_said_to_be_huge_is_not_taken_into_memory() -> None:
+    """The size is that of the artifact: nothing is fetched to find it out."""
+    item = file(Kind.PULL, "7.diff", digest=Digest.of(b"x"), size=LIMIT + 1)
+    made = artifact(Kind.PULL, [item], annotations={})
+
+    class Place:
+        def document(self, digest: Digest) -> bytes:
+            return made.raw
+
+        def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+            raise AssertionError(descriptor)
+
+    pin = PullPin(
+        name="seven",
+        repository="https://x.test/y",
+        pull=7,
+        diff=Digest.of(b"d"),
+        escrow=(Escrow(layout="kept", digest=made.digest),),
+    )
+    copies = PinCopies(pin, GoneError("gone"), open_copy=lambda _: Place())
+    with pytest.raises(IntegrityError) as caught:
+        copies.only()
+    assert caught.value.message == (
+        f"oci:kept: {Digest.of(b'x')}: {LIMIT + 1} bytes, the limit is {LIMIT}"
+    )

@@ -417,3 +417,13 @@ def test_a_layout_may_be_elsewhere_behind_a_link(world: Outside, tmp_path: Path)
     entry = world.escrow("patched", to=f"oci:{world.tiny.root}/kept")["base"].entry
     assert entry == Escrow(layout="kept", digest=world.made.digest)
     assert (tmp_path / "big-disk/index.json").is_file()
+
+
+def test_where_nothing_comes_from_outside_that_is_said(tiny: Tiny) -> None:
+    tiny.variant("it", base="scratch")
+    done = tiny.run("escrow", "it", "--to", "oci:kept")
+    assert (done.status, done.out) == (
+        0,
+        "nothing to keep: all that they need is in the project\n",
+    )
+    assert tiny.run("escrow", "it", "--to", "oci:kept", "--json").json == {"pins": []}

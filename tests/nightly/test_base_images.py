@@ -2,17 +2,20 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builder.digest import Digest
 from builder.oci import Manifest
+from tests.adapters.git_world import Upstream
 from tests.flow.images import PACKAGES, MadeImage, image, serve
 from tests.flow.worlds import CONFIG, REGISTRY, Tiny
 from tests.resolve.image_world import SYSTEM, vllm
 from tests.standin.registry import StandIn
 
+URL = "https://code.example/acme/vllm"
 TARGET = f"{PACKAGES}/vllm/config.py"
 
 
@@ -100,3 +103,40 @@ def test_a_pin_of_several_tags_is_asked_which(project: Tiny) -> None:
     ran = project.run("bump", "vllm")
     assert ran.status == 2
     assert "give a tag, or --latest" in ran.err
+
+
+def test_the_commits_of_vllm_between_two_nightlies_are_told(
+    tiny: Tiny, registry: StandIn, tmp_path: Path
+) -> None:
+    """They are named by commits of a repository, which the pin knows."""
+    upstream = Upstream.make(tmp_path / "vllm.git")
+    old = upstream.commit("refs/heads/main", {"a": b"1"})
+    new = upstream.commit("refs/heads/main", {"a": b"2"}, parent=old)
+    for commit in (old, new):
+        version = f"__version__ = version = '0.1'\n__commit_id__ = commit_id = 'g{commit[:9]}'\n"
+        made = image(SYSTEM, {**vllm(version), TARGET: CONFIG})
+        serve(registry, made, tag=f"nightly-{commit}")
+        if commit == old:
+            follows = {
+                "image": f"{REGISTRY}/base",
+                "tag": f"nightly-{old}",
+                "tags": "nightly-*",
+                "commits": URL,
+            }
+            tiny.pin(made, follows=follows)
+    tiny.variant("it")
+    mirrors = f"{URL}={upstream.path}"
+    completed = tiny.run("lock", BUILDER_MIRRORS=mirrors)
+    assert completed.status == 0, completed.err
+    words = ("bump", "vllm", "base", "--latest", "--json")
+    (move,) = tiny.run(*words, "--dry-run", BUILDER_MIRRORS=mirrors).json["moves"]
+    assert [item["id"] for item in move["commits"]] == [new]
+    assert (move["lost_commits"], move["remarks"]) == ([], [])
+    away = f"{URL}=http://127.0.0.1:1/nobody"
+    words = ("bump", "vllm", "base", f"nightly-{new}", "--json")
+    ran = tiny.run(*words, store=tmp_path / "other", BUILDER_MIRRORS=away)
+    (move,) = ran.json["moves"]
+    assert ran.status == 0, "that nobody can say it stops no bump"
+    assert move["commits"] is None
+    (remark,) = move["remarks"]
+    assert remark.startswith(f"what lies between vLLM {old[:12]} and {new[:12]} is not known: ")
