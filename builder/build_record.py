@@ -152,7 +152,9 @@ def recorded(digest: Digest, store: Store) -> Record:
     raw = store.note(notes.IMAGE, digest.hex)
     if raw is None:
         raise ProjectError(
-            f"no record of image {digest} in the store", hint="build it again on this machine"
+            f"no record of image {digest} in the store",
+            hint="build it again on this machine, from the project as it was: git log -S"
+            f" {digest.short} -- lockfiles/images names the commit that accepted it",
         )
     at = f"record of image {digest}"
     try:

@@ -72,9 +72,10 @@ def _posts(steps: Sequence[RecordedStep]) -> dict[str, str]:
     }
 
 
-def _base(record: Record) -> dict[str, Any] | None:
+def _base(record: Record) -> dict[str, Any]:
+    """Of ``scratch``, nothing: each of the other's has a row of its own."""
     if (base := record.base) is None:
-        return None
+        return {}
     return {
         "manifest": str(base.manifest),
         "index": None if base.index is None else str(base.index),

@@ -249,6 +249,8 @@ def _pull(pin: PullPin, target: str | None, *, world: World) -> Resolved[PullPin
 def _image(
     pin: ImagePin, target: str | None, *, latest: bool, world: World, platform: Platform
 ) -> Resolved[ImagePin]:
+    if target is None and pin.tags is None and not latest:
+        target = pin.follows.tag
     if latest == (target is not None):
         raise UsageError(
             f"{pin.name}: give a tag, or --latest", hint=f"builder bump vllm {pin.name} TAG"

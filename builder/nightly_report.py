@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from builder import report
+from builder import quoting, report
 from builder.errors import BuilderError
 from builder.nightly import Baked, Outcome, State
 from builder.propose import Proposed, shortened
@@ -43,17 +43,17 @@ def text(item: Morning) -> str:
         lines += [f"  {line}".rstrip() for line in report.text(outcome.bump).splitlines()]
     elif outcome.bump is not None:
         remarks = (line for move in outcome.bump.moves for line in move.resolved.remarks)
-        lines += [f"  {report.plain(remark)}" for remark in remarks]
+        lines += [f"  {quoting.plain(remark)}" for remark in remarks]
     lines += [f"  built {_built(made)}" for made in outcome.baked]
     if outcome.state is not State.LEFT:
-        lines += [f"  {report.plain(remark)}" for remark in outcome.remarks]
+        lines += [f"  {quoting.plain(remark)}" for remark in outcome.remarks]
     if outcome.error is not None and outcome.error.hint:
-        lines.append(f"  hint: {report.plain(outcome.error.hint)}")
+        lines.append(f"  hint: {quoting.plain(outcome.error.hint)}")
     if item.proposed is not None:
         lines.append(f"  {_proposal(item.proposed)}")
     if item.error is not None:
-        lines.append(f"  not proposed: {report.first(item.error.message)}")
-        lines += [f"  hint: {report.plain(item.error.hint)}"] if item.error.hint else []
+        lines.append(f"  not proposed: {quoting.first_line(item.error.message)}")
+        lines += [f"  hint: {quoting.plain(item.error.hint)}"] if item.error.hint else []
     return "\n".join(lines)
 
 
@@ -61,7 +61,7 @@ def _line(item: Morning) -> str:
     outcome = item.outcome
     reason = ""
     if outcome.error is not None:
-        reason = report.first(outcome.error.message)
+        reason = quoting.first_line(outcome.error.message)
     elif outcome.state is State.LEFT:
         reason = outcome.remarks[0]
     said = f"{outcome.kind} {outcome.name}: {outcome.state}"
@@ -129,7 +129,7 @@ def markdown(items: Sequence[Morning]) -> str:
         lines += _details(item)
     if left := [item for item in items if item.outcome.state is State.LEFT]:
         lines += ["", "<details><summary>left alone</summary>", ""]
-        lines += [f"- {report.code(_line(item))}" for item in left]
+        lines += [f"- {quoting.code(_line(item))}" for item in left]
         lines += ["", "</details>"]
     return shortened("\n".join(lines) + "\n", LIMIT)
 
@@ -138,16 +138,16 @@ def _row(item: Morning) -> str:
     outcome = item.outcome
     title = "" if outcome.bump is None else report.title(outcome.bump)
     if outcome.error is not None:
-        title = report.first(outcome.error.message)
-    cells = [report.code(title)] if title and outcome.state is not State.CURRENT else []
+        title = quoting.first_line(outcome.error.message)
+    cells = [quoting.code(title)] if title and outcome.state is not State.CURRENT else []
     if outcome.state is State.CURRENT and outcome.bump is not None:
         remarks = (line for move in outcome.bump.moves for line in move.resolved.remarks)
-        cells += map(report.code, remarks)
+        cells += map(quoting.code, remarks)
     if item.proposed is not None:
         cells.append(_proposal(item.proposed))
     if item.error is not None:
-        cells.append(f"not proposed: {report.code(report.first(item.error.message))}")
-    name = report.code(f"{outcome.kind} {outcome.name}")
+        cells.append(f"not proposed: {quoting.code(quoting.first_line(item.error.message))}")
+    name = quoting.code(f"{outcome.kind} {outcome.name}")
     return f"| {name} | **{outcome.state}** | {'<br>'.join(cells)} |"
 
 
@@ -155,5 +155,5 @@ def _details(item: Morning) -> Iterator[str]:
     bump = item.outcome.bump
     if bump is None or not bump.changes:
         return
-    yield from ("", f"### {report.code(report.title(bump))}", "", report.markdown(bump).rstrip())
-    yield from (f"- {report.code(remark)}" for remark in item.outcome.remarks)
+    yield from ("", f"### {quoting.code(report.title(bump))}", "", report.markdown(bump).rstrip())
+    yield from (f"- {quoting.code(remark)}" for remark in item.outcome.remarks)

@@ -80,7 +80,7 @@ def with_copies(hint: str | None, copies: Sequence[Escrow]) -> str | None:
     """The hint of an error that is no reason to go to a copy, which names those that there are."""
     if not copies:
         return hint
-    kept = f"{places_of(copies)} has a copy, which is asked where upstream says 'gone'"
+    kept = f"there is a copy at {places_of(copies)}, which is asked where upstream says 'gone'"
     return f"{hint}; {kept}" if hint else kept
 
 

@@ -20,7 +20,7 @@ from builder.plan import Plan, pinned, plan
 from builder.ports import Store
 from builder.project import Project
 from builder.realise import layers_of, realise
-from builder.results import compare, hold_to
+from builder.results import accepted_other, compare, hold_to
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
 from builder.world import World
@@ -100,6 +100,14 @@ def _hold(made: Build, project: Project, *, locked: bool, held: bool) -> None:
         compare(made, results)
     elif held:
         hold_to(made, results)
+        if (wanted := accepted_other(made, results)) is not None:
+            _log.warning(
+                "%s: another image than the accepted one; what differs: builder build %s --locked;"
+                " if it is meant: builder accept %s",
+                wanted.at,
+                made.variant.name,
+                made.variant.name,
+            )
 
 
 def admitted(

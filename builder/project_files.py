@@ -238,3 +238,12 @@ def _sync(path: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def elsewhere(root: Path) -> str:
+    """Where a project may be, if it is not at ``root``: a hint."""
+    with suppress(FileNotFoundError):  # the working directory itself may be gone
+        for above in root.absolute().parents:
+            if (above / "variants").is_dir():
+                return f"-C {os.path.relpath(above)} is a project: did you mean that one?"
+    return "give the project's directory with -C, or start one with builder init"

@@ -8,7 +8,7 @@ person has put there stays.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from builder import report
+from builder import quoting, report
 from builder.errors import BuilderError, ProjectError
 from builder.lock.edit import file_of
 from builder.lock.kinds import pins_of
@@ -139,12 +139,12 @@ def body(outcome: Outcome) -> str:
         same = item.accepted == item.image
         accepted = "the same" if same else "-" if item.accepted is None else item.accepted.short
         lines.append(
-            f"| {report.code(item.variant)} | {report.code(str(item.image))} | {accepted} |"
+            f"| {quoting.code(item.variant)} | {quoting.code(str(item.image))} | {accepted} |"
         )
     if outcome.results:
-        files = ", ".join(map(report.code, sorted(outcome.results)))
+        files = ", ".join(map(quoting.code, sorted(outcome.results)))
         lines += ["", f"Merging this accepts the images above: it renews {files}."]
-    lines += ["", *(f"- {report.code(remark)}" for remark in outcome.remarks)]
+    lines += ["", *(f"- {quoting.code(remark)}" for remark in outcome.remarks)]
     return shortened("\n".join(lines).rstrip("\n") + "\n", BODY_LIMIT)
 
 

@@ -4,11 +4,11 @@ What comes from upstream (subjects of commits, tags, messages) stands in code, w
 Markdown, mentions nobody and closes no issue.
 """
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from builder import quoting
 from builder.bump import Bump
 from builder.errors import PatchError
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
@@ -60,7 +60,7 @@ def shown(pin: Pin) -> str:
         case PullPin():
             return pin.diff.short if pin.head is None else pin.head.short
         case WheelPin():
-            return plain(pin.version)
+            return quoting.plain(pin.version)
 
 
 def document(bump: Bump, *, written: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -147,21 +147,23 @@ def _about(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is not None and move.changes:
         yield _apart(distance)
         for commit in distance.ahead[:_COMMITS]:
-            yield f"  {_day(commit)} {commit.id[:12]} {plain(commit.subject)}"
+            yield f"  {_day(commit)} {commit.id[:12]} {quoting.plain(commit.subject)}"
         if (more := len(distance.ahead) - _COMMITS) > 0:
             yield f"  and {more} more"
-        yield from (f"  lost: {c.id[:12]} {plain(c.subject)}" for c in distance.behind[:_COMMITS])
-    yield from map(plain, move.resolved.remarks)
+        yield from (
+            f"  lost: {c.id[:12]} {quoting.plain(c.subject)}" for c in distance.behind[:_COMMITS]
+        )
+    yield from map(quoting.plain, move.resolved.remarks)
 
 
 def _trial(trial: VariantTrial) -> Iterator[str]:
     yield f"{trial.variant}: {_conclusion(trial)}"
-    yield from (f"  refused: {first(error.message)}" for error in trial.refusals)
+    yield from (f"  refused: {quoting.first_line(error.message)}" for error in trial.refusals)
     width = max((len(step.step.name) for step in trial.steps), default=0)
     for step in trial.steps:
         yield f"  {step.step.name.ljust(width)}  {step.verdict}"
         yield from (f"    {line}" for line in _details(step))
-    yield from (f"  warning: {plain(line)}" for line in trial.warnings)
+    yield from (f"  warning: {quoting.plain(line)}" for line in trial.warnings)
 
 
 def _conclusion(trial: VariantTrial) -> str:
@@ -181,27 +183,27 @@ def _size(count: int) -> str:
 
 def _details(step: StepTrial) -> Iterator[str]:
     if step.error is not None:
-        yield first(step.error.message)
+        yield quoting.first_line(step.error.message)
         if isinstance(step.error, PatchError):
-            yield from map(plain, step.error.findings)
+            yield from map(quoting.plain, step.error.findings)
         if step.error.hint:
-            yield f"hint: {plain(step.error.hint)}"
+            yield f"hint: {quoting.plain(step.error.hint)}"
     if step.below is not None:
         yield f"tried without {step.below}, which failed"
     if step.output is not None:
         for file in step.output.files:
             if any(file.offsets):
                 offsets = ", ".join(f"{offset:+d}" for offset in file.offsets if offset)
-                yield f"{plain(file.path)}: offset {offsets}"
+                yield f"{quoting.plain(file.path)}: offset {offsets}"
     yield from _few("upstream changed", step.changed_below)
     yield from _few("comes out differently", step.changed)
-    yield from map(plain, step.patches)
+    yield from map(quoting.plain, step.patches)
 
 
 def _few(what: str, paths: tuple[str, ...]) -> Iterator[str]:
     if paths:
         more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
-        yield f"{what}: {', '.join(map(plain, paths[:_FILES]))}{more}"
+        yield f"{what}: {', '.join(map(quoting.plain, paths[:_FILES]))}{more}"
 
 
 def _landings(bump: Bump) -> list[str]:
@@ -210,7 +212,7 @@ def _landings(bump: Bump) -> list[str]:
         " is in the history of the base"
         for item in bump.landed
     ]
-    lines += map(plain, bump.remarks)
+    lines += map(quoting.plain, bump.remarks)
     return ["", *lines] if lines else []
 
 
@@ -218,17 +220,19 @@ def markdown(bump: Bump) -> str:
     """The report for the body of a pull request."""
     lines = [f"**{_conclusions(bump)}**", ""]
     for move in bump.moves:
-        old = "new" if move.before is None else code(shown(move.before))
-        lines.append(f"- {move.kind} {code(move.pin.name)}: {old} → {code(shown(move.pin))}")
-        lines += [f"  - {code(remark)}" for remark in move.resolved.remarks]
+        old = "new" if move.before is None else quoting.code(shown(move.before))
+        lines.append(
+            f"- {move.kind} {quoting.code(move.pin.name)}: {old} → {quoting.code(shown(move.pin))}"
+        )
+        lines += [f"  - {quoting.code(remark)}" for remark in move.resolved.remarks]
     for move in bump.moves:
         lines += _history(move)
     if bump.trials:
         lines += ["", "| variant | step | verdict | |", "| --- | --- | --- | --- |"]
         lines += [row for trial in bump.trials for row in _rows(trial)]
     if bump.not_tried:
-        lines += ["", f"Not tried: {', '.join(map(code, bump.not_tried))}."]
-    lines += [f"- {code(line)}" if line else "" for line in _landings(bump)]
+        lines += ["", f"Not tried: {', '.join(map(quoting.code, bump.not_tried))}."]
+    lines += [f"- {quoting.code(line)}" if line else "" for line in _landings(bump)]
     return "\n".join(lines) + "\n"
 
 
@@ -236,6 +240,8 @@ def _conclusions(bump: Bump) -> str:
     total, failing = len(bump.trials), len(bump.failing)
     if not total:
         return "No variant uses it."
+    if total == 1:
+        return "The one variant that uses it " + ("fails." if failing else "passes.")
     return f"{failing} of {total} variants fail." if failing else f"All {total} variants pass."
 
 
@@ -243,8 +249,14 @@ def _history(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is None or not (distance.ahead or distance.behind):
         return
     commits = [
-        *(f"+ {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.ahead),
-        *(f"- {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.behind),
+        *(
+            f"+ {_day(item)} {item.id[:12]} {quoting.plain(item.subject)}"
+            for item in distance.ahead
+        ),
+        *(
+            f"- {_day(item)} {item.id[:12]} {quoting.plain(item.subject)}"
+            for item in distance.behind
+        ),
     ]
     if (more := len(commits) - _COMMITS) > 0:
         commits[_COMMITS:] = [f"and {more} more"]
@@ -252,54 +264,29 @@ def _history(move: Move) -> Iterator[str]:
         "",
         f"<details><summary>{_apart(distance)}</summary>",
         "",
-        *fenced(commits),
+        *quoting.fenced(commits),
         "",
         "</details>",
     )
 
 
 def _rows(trial: VariantTrial) -> Iterator[str]:
-    name = code(trial.variant)
+    name = quoting.code(trial.variant)
     size = "" if trial.size is None else _size(trial.size)
     yield f"| {name} | | **{'passes' if trial.passes else 'fails'}** | {size} |"
     for error in trial.refusals:
-        yield f"| | | refused | {code(first(error.message))} |"
+        yield f"| | | refused | {quoting.code(quoting.first_line(error.message))} |"
     for step in trial.steps:
-        details = "<br>".join(map(code, _details(step)))
-        yield f"| | {code(step.step.name)} | {step.verdict} | {details} |"
+        details = "<br>".join(map(quoting.code, _details(step)))
+        yield f"| | {quoting.code(step.step.name)} | {step.verdict} | {details} |"
     for line in trial.warnings:
-        yield f"| | | warning | {code(line)} |"
+        yield f"| | | warning | {quoting.code(line)} |"
 
 
 def _apart(distance: Distance) -> str:
     ahead, lost = len(distance.ahead), len(distance.behind)
     least = "" if distance.complete else "at least "
     return f"{least}{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
-
-
-def code(line: str) -> str:
-    """A text as Markdown code, in a table, too, whatever it has in it."""
-    escaped = plain(line).replace("|", "\\|")
-    ticks = "`" * (1 + max(map(len, re.findall("`+", escaped)), default=0))
-    pad = " " if escaped.startswith("`") or escaped.endswith("`") or not escaped else ""
-    return f"{ticks}{pad}{escaped}{pad}{ticks}"
-
-
-def fenced(lines: list[str]) -> list[str]:
-    """Lines as a block of code that none of them ends."""
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [fence, *lines, fence]
-
-
-def plain(line: str) -> str:
-    """On one line, without what would steer a terminal."""
-    return "".join(filter(str.isprintable, " ".join(line.split())))
-
-
-def first(message: str) -> str:
-    """The first line of a message, as :func:`plain` has it."""
-    return plain(message.partition("\n")[0])
 
 
 def _day(commit: Commit) -> str:

@@ -95,6 +95,12 @@ def hold_to(build: Build, results: Sequence[Result]) -> None:
         raise _refusal(wanted, got, base=build.base)
 
 
+def accepted_other(build: Build, results: Sequence[Result]) -> Result | None:
+    """The accepted result of the platform, where it is another image than this build's."""
+    wanted = _accepted(results, build.plan.platform)
+    return None if wanted is None or wanted.digest == build.image.digest else wanted
+
+
 def differences(wanted: Result, got: Result) -> tuple[str, ...]:
     """What is not as it was accepted: a line for each patch, then one for the files. Long lists
     are cut."""

@@ -14,7 +14,7 @@ from builder.digest import Digest
 from builder.errors import BuilderError, GoneError, NetworkError, OfflineError, PatchError
 from builder.image import assemble
 from builder.oci import Platform
-from builder.outcome import FileOutcome, Output
+from builder.outcome import FileOutcome, Output, PatchOutcome, PatchState
 from builder.pipeline import admitted, chained, materials, obtain
 from builder.plan import Plan, PlannedStep
 from builder.ports import Registry
@@ -76,16 +76,24 @@ class StepTrial:
 
     @property
     def patches(self) -> tuple[str, ...]:
-        """The patches of a patch set whose outcome changed: ``P67: applied -> failed``."""
+        """The patches of a patch set whose outcome changed: ``P67: applied -> failed``; or its
+        reason, for one that does nothing as before: it was off, and is retired."""
         if self.output is None or self.before is None:
             return ()
-        old = {item.name: str(item.state) for item in self.before.patches}
-        new = {item.name: str(item.state) for item in self.output.patches}
-        return tuple(
-            f"{name}: {old.get(name, 'not there')} -> {new.get(name, 'not there')}"
-            for name in sorted({*old, *new})
-            if old.get(name) != new.get(name)
-        )
+        old = {item.name: item for item in self.before.patches}
+        new = {item.name: item for item in self.output.patches}
+        pairs = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
+        return tuple(f"{name}: {said}" for name, *pair in pairs if (said := _differ(*pair)))
+
+
+def _differ(old: PatchOutcome | None, new: PatchOutcome | None) -> str | None:
+    """What a patch did and does; ``None`` where that is the same."""
+    before, after = (str(item.state) if item else "not there" for item in (old, new))
+    if before != after:
+        return f"{before} -> {after}"
+    if old and new and old.state is PatchState.SKIPPED and old.why != new.why:
+        return f"{before} ({old.why}) -> {after} ({new.why})"
+    return None
 
 
 def _posts(files: tuple[FileOutcome, ...]) -> Mapping[str, Digest | None]:

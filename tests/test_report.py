@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import report
+from builder import quoting, report
 from builder.bump import Bump, Landed
 from builder.derivation import Derivation
 from builder.digest import Digest, ObjectId
@@ -218,7 +218,7 @@ def test_subjects_of_commits_stand_in_a_block_that_they_cannot_end() -> None:
 
 @given(st.text(max_size=60))
 def test_a_text_in_code_is_one_cell_and_one_span(line: str) -> None:
-    cell = report.code(line)
+    cell = quoting.code(line)
     assert "\n" not in cell
     ticks = re.match("`+", cell)
     assert ticks is not None

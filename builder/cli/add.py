@@ -1,19 +1,15 @@
 """``builder add``: a pin from what a person has at hand."""
 
 import re
-from collections.abc import Callable
 
 import click
 
-from builder import bump as bumps
 from builder.cli.app import Commands
-from builder.cli.bump import conclude
+from builder.cli.new_pin import add
 from builder.cli.site import Site, project_command
-from builder.errors import ProjectError, UsageError
-from builder.lock.kinds import pins_of
+from builder.errors import UsageError
 from builder.lock.model import ImagePin, SourceDiff
-from builder.moves import AnyResolved, Move
-from builder.node import is_name
+from builder.moves import AnyResolved
 from builder.reference import Reference
 from builder.resolve.images import resolve_image
 from builder.resolve.models import resolve_model
@@ -73,7 +69,7 @@ def vllm(
             now=world.now,
         )
 
-    _add(site, "vllm", name or usual, resolved, dry_run=dry_run)
+    add(site, "vllm", name, usual, resolved, dry_run=dry_run)
 
 
 @project_command(
@@ -100,7 +96,7 @@ def genesis(
             now=world.now,
         )
 
-    _add(site, "genesis", name or f"genesis-{target[:12]}", resolved, dry_run=dry_run)
+    add(site, "genesis", name, f"genesis-{target[:12]}", resolved, dry_run=dry_run)
 
 
 @project_command(
@@ -140,7 +136,7 @@ def pull(
             now=world.now,
         )
 
-    _add(site, "pull", name or f"pr{number}", resolved, dry_run=dry_run)
+    add(site, "pull", name, f"pr{number}", resolved, dry_run=dry_run)
 
 
 def _published(
@@ -204,7 +200,7 @@ def source(
             now=world.now,
         )
 
-    _add(site, "source", name or usual, resolved, dry_run=dry_run)
+    add(site, "source", name, usual, resolved, dry_run=dry_run)
 
 
 @project_command(
@@ -227,7 +223,7 @@ def wheel(site: Site, requirement: str, name: str | None, dry_run: bool) -> None
             project, version or None, name=name, wheels=world.wheels, now=world.now
         )
 
-    _add(site, "wheel", name or (requirement.replace("==", "-")), resolved, dry_run=dry_run)
+    add(site, "wheel", name, requirement.replace("==", "-"), resolved, dry_run=dry_run)
 
 
 @project_command(
@@ -253,35 +249,8 @@ def model(
             repository, revision, name=name, hub=world.hub, now=world.now, include=include
         )
 
-    _add(site, "model", name or repository.rpartition("/")[2], resolved, dry_run=dry_run)
+    add(site, "model", name, repository.rpartition("/")[2], resolved, dry_run=dry_run)
 
 
 for _kind in (vllm, genesis, pull, source, wheel, model):
     command.add_command(_kind)
-
-
-def _add(
-    site: Site,
-    kind: str,
-    name: str,
-    resolved: Callable[[str, World], AnyResolved],
-    *,
-    dry_run: bool,
-) -> None:
-    name = re.sub(r"[^a-z0-9]+", lambda found: _joined(found[0]), name.lower()).strip("-._")
-    if not is_name(name):
-        raise UsageError(f"{name!r} is not the name of a pin", hint="give one with --name")
-    if name in pins_of(site.project, kind):
-        raise ProjectError(
-            f"there is a {kind} pin {name!r} already",
-            hint=f"give another with --name, or move it: builder bump {kind} {name}",
-        )
-    with site.at_work() as world:
-        move = Move(kind=kind, before=None, resolved=resolved(name, world))
-        bump = bumps.untried(site.project, [move])
-    conclude(site, bump, dry_run=dry_run)
-
-
-def _joined(found: str) -> str:
-    """What joins the parts of a name: what stood there, if names may have it."""
-    return found if found in (".", "_", "-") else "-"

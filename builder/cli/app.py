@@ -166,7 +166,8 @@ def usage_error(error: click.ClickException) -> UsageError:
             f"no such option {error.option_name!r}",
             hint=f"did you mean {' or '.join(map(repr, near))}?" if near else hint,
         )
-    text = error.format_message().removesuffix(".")
+    text = " ".join(error.format_message().split()).removesuffix(".")
+    text = text.replace("is not a valid integer range", "is not a number")
     return UsageError(text[:1].lower() + text[1:], hint=hint)
 
 

@@ -17,6 +17,7 @@ from builder.outcome import LayerOutput
 from builder.pipeline import build, reference_name
 from builder.realise import Realised
 from builder.reference import Reference
+from builder.results import accepted_other
 from builder.world import World
 
 
@@ -71,7 +72,8 @@ def command(
                 reference = _deliver(built, target, world, into_engine=into_engine, out=out)
             made.append(built)
             tell(summary(built, reference), _table(built, reference))
-        if plain and site.settings.plain and site.project.settings.store is None:
+        told = any(accepted_other(item, site.project.results(item.variant.name)) for item in made)
+        if plain and not told and site.settings.plain and site.project.settings.store is None:
             _remember(variants, made, site, world)
 
 

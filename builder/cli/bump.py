@@ -1,5 +1,6 @@
 """``builder bump``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,12 +13,14 @@ from builder.cli.site import Site, project_command, variant_names
 from builder.errors import (
     BuilderError,
     EnvironmentFault,
+    GoneError,
     IntegrityError,
     NetworkError,
     UsageError,
 )
-from builder.lock.kinds import KINDS
+from builder.lock.kinds import KINDS, pins_of
 from builder.moves import moves
+from builder.node import nearest
 
 _UNTRIED = (IntegrityError, EnvironmentFault, NetworkError)
 """What stops a variant and says nothing of whether the pin is good: damaged bytes, this machine,
@@ -73,17 +76,40 @@ def command(
         show.report_file(markdown, "w", option="--markdown") as write,
         site.at_work(*variants) as world,
     ):
-        moved = moves(site.project, kind, words, latest=latest, world=world, platform=site.platform)
+        try:
+            moved = moves(
+                site.project, kind, words, latest=latest, world=world, platform=site.platform
+            )
+        except GoneError as error:
+            error.hint = _or_a_name(site, kind, words, error.hint)
+            raise
         bump = bumps.tried(
             site.project, moved, world=world, platform=site.platform, variants=variants
         )
         write(report.markdown(bump))
-    conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing)
+    conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing, then=_accept(bump))
 
 
-def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bool = False) -> None:
-    """Report a bump, and write it if that may be. A variant that could not be tried has not failed:
-    what says nothing of the pin may not be allowed.
+def _accept(bump: Bump) -> str | None:
+    """What is left to do: an image that was accepted is another one now."""
+    other = [
+        trial.variant
+        for trial in bump.trials
+        if trial.passes and trial.accepted not in (None, trial.image)
+    ]
+    return f"next: look at what differs, then: builder accept {' '.join(other)}" if other else None
+
+
+def conclude(
+    site: Site,
+    bump: Bump,
+    *,
+    dry_run: bool = False,
+    allow_failing: bool = False,
+    then: str | None = None,
+) -> None:
+    """Report a bump, and write it if that may be; ``then`` is said where something was written. A
+    variant that could not be tried has not failed: what says nothing of the pin may not be allowed.
 
     Raises:
         BuilderError: A variant fails: the first of what stops it.
@@ -98,10 +124,20 @@ def conclude(site: Site, bump: Bump, *, dry_run: bool = False, allow_failing: bo
         text += "\n\nnothing was written (--dry-run)"
     document = report.document(bump, written=written)
     if error is None:
-        show.result(site.settings, document, text)
+        show.result(site.settings, document, text, aside=then if written else None)
         return
     show.so_far(site.settings, document, f"{text}\n")
     raise _refusal(error, bump)
+
+
+def _or_a_name(site: Site, kind: str, words: Sequence[str], hint: str | None) -> str | None:
+    """The hint where the one word was taken for a target, and may be the slip of a name."""
+    pins = pins_of(site.project, kind)
+    if len(words) != 1 or words[0] in pins or hint is None:
+        return hint
+    near = nearest(words[0], pins)
+    said = f"did you mean the pin {near!r}?" if near else f"the {kind} pins are {', '.join(pins)};"
+    return f"{said} {hint}"
 
 
 def _refusal(error: BuilderError, bump: Bump) -> BuilderError:

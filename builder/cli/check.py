@@ -140,7 +140,9 @@ def text(findings: Sequence[Finding]) -> str:
         return "nothing to report"
     rows = []
     for item in findings:
-        rows.append((str(item.severity), item.where, item.message))
+        first, *more = item.message.split("\n")
+        rows.append((str(item.severity), item.where, first))
+        rows += [("", "", line) for line in more]
         if item.hint is not None:
             rows.append(("", "", f"hint: {item.hint}"))
     counts = (

@@ -131,7 +131,10 @@ def _in_project(site: Site, file: str) -> str:
 def _read(file: str) -> bytes:
     data = Files(Path()).read(file, limit=SIZE_LIMIT)
     if data is None:
-        raise ProjectError(f"{file}: no such file")
+        raise ProjectError(
+            f"{file}: no such file",
+            hint="compose files are named from the working directory, wherever the project is",
+        )
     return data
 
 

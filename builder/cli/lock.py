@@ -18,7 +18,7 @@ def command(site: Site, names: tuple[str, ...], dry_run: bool) -> None:
 
     Nothing moves: a pin stays what it is, and a tag that names something else by now is told. Of a
     base image that is its manifest, config and layers, and which vLLM is in it, as its own files
-    say.
+    say; of a patch set its payload, of a wheel its size, of a model the digests of its files.
     """
     with site.at_work() as world:
         moved = completed(site.project, names, world=world, platform=site.platform)

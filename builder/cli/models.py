@@ -161,7 +161,7 @@ def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -
     raise IntegrityError(
         f"models: {', '.join(failed)}: not what was locked",
         hint="builder models fetch brings what is missing, short or wrong; remove what is extra, or"
-        " pin it by include; bump the pin where files are unhashed",
+        " pin it by include; builder lock completes a pin where files are unhashed",
     )
 
 
@@ -180,7 +180,7 @@ def _pins(site: Site, variant: str) -> list[ModelPin]:
     for pin in pins:
         if not pin.files:
             raise ProjectError(
-                f"{pin.at}: no files are locked", hint=f"builder bump model {pin.name} locks them"
+                f"{pin.at}: no files are locked", hint=f"builder lock {pin.name} locks them"
             )
     return pins
 

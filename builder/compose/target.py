@@ -79,8 +79,8 @@ class Target:
         hint = "say where variants are published, as 'publish: REGISTRY/REPOSITORY' in builder.yaml"
         if said is None or spelt is None:
             raise ProjectError(
-                f"{self.shown}: {standing!r} does not state a repository, and builder.yaml says"
-                " nothing of publishing",
+                f"{self.shown}: {standing!r} does not state repository and tag without variables,"
+                " and builder.yaml says nothing of publishing",
                 hint=f"{hint}, or write REPOSITORY:TAG for the image",
             )
         if self.foreign is not None and self.foreign.name == spelt.name:

@@ -76,7 +76,7 @@ def _check_complete(pin: ModelPin) -> None:
         raise ProjectError(
             f"{pin.at or pin.name}: {len(lacking)} of {len(pin.files)} files are without digest or"
             f" size, the first is {lacking[0]!r}",
-            hint=f"builder bump model {pin.name} completes them; nothing is fetched unverified",
+            hint=f"builder lock {pin.name} completes them; nothing is fetched unverified",
         )
 
 

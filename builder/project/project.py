@@ -10,7 +10,7 @@ from builder.lock import codec
 from builder.lock.model import Lock, Pin, Result
 from builder.node import did_you_mean, is_name, nearest
 from builder.project.pins import Pins
-from builder.project_files import Files
+from builder.project_files import Files, elsewhere
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
 from builder.settings import FILE as SETTINGS_FILE
 from builder.settings import ProjectSettings, read_settings
@@ -50,7 +50,7 @@ class Project(Pins):
         if not self._files.is_directory("variants"):
             raise ProjectError(
                 f"{root}: no project here, there is no directory 'variants'",
-                hint="give the project's directory with -C, or start one with builder init",
+                hint=elsewhere(root),
             )
 
     @property

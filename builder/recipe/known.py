@@ -54,7 +54,8 @@ class Names:
                     raise node.error(
                         f"source {source!r} pins no file {shortened(path)!r}",
                         hint=did_you_mean(nearest(path, [file.path for file in pin.files]))
-                        or "add the file to the pin, in lockfiles/sources.yaml",
+                        or "write it into the pin, with its sha256 and size, or make"
+                        " another pin: builder add source URL PATH --name NAME",
                     )
             return path
 
@@ -76,7 +77,17 @@ class Names:
         return value
 
 
+_ADD = {
+    "vllm": "builder add vllm TAG",
+    "pull": "builder add pull NUMBER",
+    "source": "builder add source URL PATH",
+    "wheel": "builder add wheel PROJECT==VERSION",
+    "genesis": "builder add genesis COMMIT",
+    "model": "builder add model OWNER/NAME",
+}
+
+
 def _first_step(kind: str, value: str, place: str) -> str:
     if kind == "overlay":
         return f"write overlays/{value}/overlay.yaml"
-    return f"write the pin into {place}"
+    return f"{_ADD[kind]} pins one, in {place}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder.check import Finding, Severity, exit_status
+from builder.cli.check import text
 from tests.cli.bases import write_base
 from tests.cli.conftest import Builder, tree
 from tests.cli.test_check import ZERO, findings, write
@@ -192,3 +193,27 @@ def test_the_exit_status_is_that_of_the_worst(statuses: list[int], worst: int) -
         for status in statuses
     ]
     assert exit_status(made) == exit_status(made[::-1]) == worst
+
+
+def test_a_message_of_several_lines_stays_in_its_column() -> None:
+    item = Finding(severity=Severity.ERROR, where="x", message="a\n  b", hint="c", exit_status=4)
+    assert text([item]).splitlines()[1:4] == [
+        "error  x      a",
+        "                b",
+        "              hint: c",
+    ]
+
+
+def test_a_build_says_each_time_that_another_image_was_accepted(
+    builder: Builder, project: Path
+) -> None:
+    builder("accept", "hello")
+    assert builder("build", "hello").err == ""
+    overlay = project / "overlays/greeting/overlay.yaml"
+    overlay.write_text(overlay.read_text().replace("replace: Hello", "replace: Hi"))
+    for _ in range(2):
+        ran = builder("build", "hello")
+        assert ran.status == 0
+        assert "another image than the accepted one; what differs: builder build hello" in ran.err
+    assert builder("accept", "hello").err == ""
+    assert builder("build", "hello").err == ""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from builder.digest import Digest
 from builder.explain import differences
+from tests.cli.bases import write_base
 from tests.cli.conftest import Builder
 from tests.cli.test_patches import outcome, record
 from tests.plugins.golden import Golden
@@ -55,7 +56,8 @@ def test_an_image_that_nobody_built_here_is_refused(builder: Builder) -> None:
     assert (ran.status, ran.out) == (3, "")
     assert ran.err == (
         f"builder: error: no record of image {unknown} in the store\n"
-        "  hint: build it again on this machine\n"
+        "  hint: build it again on this machine, from the project as it was: git log -S"
+        f" {unknown.short} -- lockfiles/images names the commit that accepted it\n"
     )
 
 
@@ -93,3 +95,20 @@ def test_patches_that_came_to_something_else_are_said_to_have() -> None:
         ("patch P2", "skipped", None),
         ("patch P3", None, "applied"),
     ]
+
+
+def test_a_base_against_none_has_a_row_for_each_of_its_names(
+    builder: Builder, project: Path
+) -> None:
+    (project / "overlays/note").mkdir()
+    (project / "overlays/note/overlay.yaml").write_text(
+        "version: 1\nfiles: [{path: /etc/note, file: note, replaces: nothing}]\n"
+    )
+    (project / "overlays/note/note").write_text("")
+    digest = write_base(project / "base")
+    (project / "variants/other.yaml").write_text(
+        f"version: 1\nbase: {{layout: base, digest: {digest}}}\nsteps: [{{overlay: note}}]\n"
+    )
+    assert builder("build", "hello", "other").status == 0
+    rows = [line.split() for line in builder("explain", "other", "hello").out.splitlines()]
+    assert ["base.manifest", digest.short, "-"] in rows

@@ -77,7 +77,7 @@ def test_what_differs_is_named_and_fails(builder: Builder, weights: Path) -> Non
     assert ran.err == (
         "builder: error: models: tiny: not what was locked\n"
         "  hint: builder models fetch brings what is missing, short or wrong; remove what is extra,"
-        " or pin it by include; bump the pin where files are unhashed\n"
+        " or pin it by include; builder lock completes a pin where files are unhashed\n"
     )
     document = builder("models", "verify", "hello", "--dir", weights, "--json").json
     assert document["error"]["exit_status"] == 4
@@ -166,7 +166,7 @@ def test_a_pin_without_files_is_refused(builder: Builder, weights: Path, project
     assert ran.status == 3
     assert ran.err == (
         "builder: error: lockfiles/models.yaml:3: models.tiny: no files are locked\n"
-        "  hint: builder bump model tiny locks them\n"
+        "  hint: builder lock tiny locks them\n"
     )
 
 

@@ -71,7 +71,7 @@ REFUSED = [
         ("-C", "overlays", "variants"),
         3,
         "overlays: no project here, there is no directory 'variants'",
-        None,
+        "-C . is a project: did you mean that one?",
     ),
     (("build", "hello", "--platform", "vax"), 2, None, None),
 ]
@@ -184,3 +184,20 @@ def test_a_bug_keeps_its_traceback_and_exits_1(command: Builder, project: Path) 
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.startswith("Traceback (most recent call last):\n")
     assert ran.err.endswith("ZeroDivisionError: integer division or modulo by zero\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("bump",),
+            "missing argument 'KIND'. Choose from: vllm, genesis, pull, source, wheel, model",
+        ),
+        (("add", "pull", "abc"), "invalid value for 'NUMBER': 'abc' is not a number"),
+    ],
+)
+def test_what_the_parser_refuses_is_one_line(
+    builder: Builder, arguments: tuple[str, ...], message: str
+) -> None:
+    ran = builder(*arguments)
+    assert ran.err.splitlines()[0] == f"builder: error: {message}"

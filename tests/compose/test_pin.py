@@ -213,7 +213,8 @@ def test_a_repository_that_builder_yaml_does_not_say_is_the_one_that_stands() ->
         "${IMAGE:-me/vllm:${TAG}}": (
             (
                 f"{FILE}:3: service 'a': variant unsaid: '${{IMAGE:-me/vllm:${{TAG}}}}' does not"
-                " state a repository, and builder.yaml says nothing of publishing"
+                " state repository and tag without variables, and builder.yaml says nothing of"
+                " publishing"
             ),
             f"{hint}, or write REPOSITORY:TAG for the image",
         ),

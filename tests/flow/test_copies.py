@@ -131,7 +131,7 @@ def test_an_index_that_does_not_answer_is_not_a_wheel_that_is_gone(full: Outside
         wheel_of(full, index)
     assert caught.value.message == "wheel demo: no route"
     assert caught.value.hint == (
-        f"see to it; {TO} has a copy, which is asked where upstream says 'gone'"
+        f"see to it; there is a copy at {TO}, which is asked where upstream says 'gone'"
     )
     assert full.kept.calls == []
 
@@ -329,7 +329,9 @@ def test_only_what_is_gone_comes_from_a_copy(
         world.bake()
     assert caught.value.exit_status == 8
     assert caught.value.hint is not None
-    assert caught.value.hint.endswith(f"{TO} has a copy, which is asked where upstream says 'gone'")
+    assert caught.value.hint.endswith(
+        f"there is a copy at {TO}, which is asked where upstream says 'gone'"
+    )
     assert kept.calls == []
 
 
@@ -338,7 +340,7 @@ def test_offline_asks_no_copy_either(world: Based) -> None:
     world.forget()
     done = world.run("--offline", "build", "it")
     assert done.status == 8
-    assert "oci:kept has a copy" in done.err
+    assert "there is a copy at oci:kept" in done.err
 
 
 def test_gone_at_the_copy_too_is_gone_and_says_who_was_asked(world: Based, kept: StandIn) -> None:

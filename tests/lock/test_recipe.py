@@ -346,7 +346,7 @@ def test_a_variant_asks_only_for_the_kinds_that_it_names(pins: Pins) -> None:
             "source: club",
             "source: zzz",
             "variants/demo.yaml:13: steps[2].source: no source 'zzz' in lockfiles/sources.yaml",
-            "write the pin into lockfiles/sources.yaml",
+            "builder add source URL PATH pins one, in lockfiles/sources.yaml",
             id="a source like no other",
         ),
         pytest.param(
@@ -390,7 +390,7 @@ def test_a_variant_asks_only_for_the_kinds_that_it_names(pins: Pins) -> None:
             "models: [qwen3.6-27b]",
             "models: [qwen]",
             "variants/demo.yaml:42: models[0]: no model 'qwen' in lockfiles/models.yaml",
-            "write the pin into lockfiles/models.yaml",
+            "builder add model OWNER/NAME pins one, in lockfiles/models.yaml",
             id="a model that is not pinned",
         ),
     ],

@@ -81,6 +81,30 @@ def test_a_registry_that_is_away_is_no_dead_patch(project: Tiny) -> None:
     assert (ran.status, pin(ran)["state"]) == (8, "unknown")
 
 
+def test_a_bump_without_a_target_goes_to_what_the_tag_names_now(
+    tiny: Tiny, registry: StandIn
+) -> None:
+    made = nightly(2, CONFIG)
+    serve(registry, made, tag="moving")
+    tiny.pin(made, follows={"image": f"{REGISTRY}/base", "tag": "moving"})
+    tiny.edit("sizes", "vllm/config.py", "SIZE = 128", "SIZE = 256")
+    tiny.variant("it", "sizes")
+    same = tiny.run("bump", "vllm", "--json")
+    assert (same.status, same.json["moves"][0]["to"]) == (0, f"moving@{made.manifest.digest.short}")
+    newer = nightly(3, b"# new\n" + CONFIG)
+    serve(registry, newer, tag="moving")
+    ran = tiny.run("bump", "vllm", "--json")
+    assert ran.status == 0, ran.err
+    assert ran.json["moves"][0]["to"] == f"moving@{newer.manifest.digest.short}"
+    assert ran.json["written"] == ["lockfiles/vllm.yaml"]
+
+
+def test_a_pin_of_several_tags_is_asked_which(project: Tiny) -> None:
+    ran = project.run("bump", "vllm")
+    assert ran.status == 2
+    assert "give a tag, or --latest" in ran.err
+
+
 def test_the_commits_of_vllm_between_two_nightlies_are_told(
     tiny: Tiny, registry: StandIn, tmp_path: Path
 ) -> None:

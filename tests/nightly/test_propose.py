@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import report
+from builder import quoting
 from builder.bump import Bump
 from builder.digest import Digest
 from builder.errors import NetworkError, ProjectError
@@ -261,7 +261,7 @@ def test_whatever_is_cut_ends_what_it_began(
 ) -> None:
     lines: list[str] = []
     for prose, quoted in parts:
-        lines += prose + report.fenced([*quoted, "``` in a quote"])
+        lines += prose + quoting.fenced([*quoted, "``` in a quote"])
     text = "\n".join(lines) + "\n"
     cut = shortened(text, limit)
     if len(text) <= limit:
