@@ -38,6 +38,7 @@ COMMANDS = {
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
+    "key": "Make and keep the keys that images are signed with.",
     "store": "Verify, collect or measure the store.",
 }
 """Each command and its one line of help, in the order of the flow: known without loading it. A
