@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
     ECDSA,
     SECP256R1,
     EllipticCurvePrivateKey,
-    derive_private_key,
     generate_private_key,
 )
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -45,22 +44,11 @@ class PrivateKey:
         """Take a key of :mod:`cryptography`.
 
         Raises:
-            IntegrityError: It is none of :class:`builder.keys.public.KeyType`, or its public half
-                is that of another key.
+            IntegrityError: It is none of :class:`builder.keys.public.KeyType`.
         """
         found: Any = key
-        claimed = public_key(found.public_key(), at=at)
-        # Made anew from the secret alone: files carry a public half beside it, which nothing checks
-        # and which signatures would go wrong by.
-        own: EllipticCurvePrivateKey | Ed25519PrivateKey
-        if claimed.type is KeyType.ED25519:
-            own = Ed25519PrivateKey.from_private_bytes(found.private_bytes_raw())
-        else:
-            own = derive_private_key(found.private_numbers().private_value, SECP256R1())
-        self.public = public_key(own.public_key(), at=at)
-        self._key = own
-        if claimed != self.public:
-            raise IntegrityError(f"{at}: its public half belongs to another private key")
+        self.public = public_key(found.public_key(), at=at)
+        self._key: EllipticCurvePrivateKey | Ed25519PrivateKey = found
 
     def sign(self, message: bytes) -> bytes:
         """The signature over ``message``, the same one each time: DER (ECDSA over SHA-256, nonce of

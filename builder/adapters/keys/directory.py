@@ -206,10 +206,11 @@ def read_private_file(path: Path, *, encrypted: Callable[[bytes], bool]) -> byte
         raise UsageError(f"no file {str(path)!r}", hint="builder key list shows names") from error
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        raise IntegrityError(f"{path}: expected a file, got something else")
     with os.fdopen(number, "rb") as file:
-        mode = os.fstat(number).st_mode
-        if not stat.S_ISREG(mode):
-            raise IntegrityError(f"{path}: expected a file, got something else")
         data = file.read(KEY_LIMIT + 1)
     if mode & 0o077:
         told = f"{path}: others can read it (mode {stat.S_IMODE(mode):04o})"

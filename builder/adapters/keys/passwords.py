@@ -1,7 +1,6 @@
 """Where the password of a private key comes from."""
 
 import os
-import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -71,7 +70,7 @@ class Passwords:
                 raise UsageError(
                     f"{FILE} and {VARIABLES[0]} are both set", hint="unset one of them"
                 )
-            return _first_line_end_off(_read(Path(file)))
+            return _without_last_line_end(_read(Path(file)))
         for name in VARIABLES:
             if name in self._environment:
                 return os.fsencode(self._environment[name])
@@ -80,11 +79,7 @@ class Passwords:
 
 def _read(path: Path) -> bytes:
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            os.set_blocking(number, True)  # a pipe (<(pass show ...)) is waited for
-            if stat.S_ISDIR(os.fstat(number).st_mode):
-                raise IsADirectoryError(21, "Is a directory")
+        with path.open("rb") as file:  # a pipe (<(pass show ...)) is waited for
             data = file.read(LIMIT + 1)
     except OSError as error:
         raise UsageError(f"{FILE}: {str(path)!r} cannot be read: {error.strerror}") from error
@@ -93,6 +88,6 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _first_line_end_off(data: bytes) -> bytes:
+def _without_last_line_end(data: bytes) -> bytes:
     """Editors end the last line; what else is in the file is the password, line ends too."""
-    return data.removesuffix(b"\n").removesuffix(b"\r")
+    return data[:-2] if data.endswith(b"\r\n") else data.removesuffix(b"\n")

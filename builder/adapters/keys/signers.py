@@ -58,6 +58,8 @@ class Keyring:
         return self._opened[key]
 
     def _open(self, text: str, public: Path | None) -> Signer:
+        if not text:
+            raise UsageError("'' names no key", hint="builder key list shows names")
         wanted = None if public is None else read_public_file(public)
         if text.startswith("exec:"):
             if wanted is None:
@@ -65,6 +67,11 @@ class Keyring:
                     "exec: wants the public half of its key", hint="--public FILE names it"
                 )
             return CommandSigner(text.removeprefix("exec:"), public=wanted)
+        if "://" in text and not text.startswith("env://"):
+            raise UsageError(
+                f"{text!r}: no such kind of key",
+                hint="a key management service signs through exec:COMMAND and --public FILE",
+            )
         if text.startswith("env://"):
             signer = self._of_variable(text.removeprefix("env://"))
         elif NAME.fullmatch(text):
