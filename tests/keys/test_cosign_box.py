@@ -144,20 +144,20 @@ def test_what_is_not_strict_json_is_refused(inside: bytes, message: str) -> None
 
 
 def test_what_has_no_base64_in_it_is_refused() -> None:
-    with pytest.raises(IntegrityError, match="^it: not base64$"):
+    with pytest.raises(IntegrityError, match=r"^it: not base64$"):
         read(COSIGN_BOX.replace(b"eyJ", b"e!J", 1))
 
 
 def test_a_box_with_something_else_in_it_is_refused() -> None:
-    for inside in (b"no key", P256.pkcs8_der() + b"\0"):
-        with pytest.raises(IntegrityError, match="^it: not a private key: "):
-            read(cosign_box.seal(inside, PASSWORD, random=counting))
+    box = cosign_box.seal(P256.pkcs8_der() + b"\0", PASSWORD, random=counting)
+    with pytest.raises(IntegrityError, match=r"^it: not a private key: "):
+        read(box)
 
 
 def test_a_flip_of_what_is_encrypted_is_noticed() -> None:
     document = json.loads(b64decode(body(COSIGN_BOX)))
     for place, (part, name) in enumerate(
-        [("kdf", "salt"), ("cipher", "nonce"), (None, "ciphertext"), (None, "ciphertext")]
+        [("kdf", "salt"), ("cipher", "nonce"), (None, "ciphertext")]
     ):
         damaged = json.loads(json.dumps(document))
         holder = damaged if part is None else damaged[part]

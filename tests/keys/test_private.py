@@ -30,7 +30,7 @@ FORMATS = {
     "sec1": PrivateFormat.TraditionalOpenSSL,
     "openssh": PrivateFormat.OpenSSH,
 }
-CANARY = "-".join(("a", "canary", "sings"))  # tracebacks show lines of this file
+CANARY = "sing" * 9  # made here: tracebacks show lines of this file
 SECRET = b"na\xc3\xafve \xe2\x98\x83\nwith a second line"
 
 
@@ -171,7 +171,7 @@ def test_a_public_half_of_another_key_is_refused() -> None:
     own = inner(P256).public_key().public_bytes(*shape)
     swapped = P256.pkcs8_der().replace(own, point.public_bytes(*shape))
     assert swapped != P256.pkcs8_der()
-    with pytest.raises(IntegrityError, match="^it: not a private key: "):
+    with pytest.raises(IntegrityError, match=r"^it: not a private key: "):
         read(pem(swapped))
 
 
@@ -207,12 +207,12 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_no_file_of_one_key_is_refused(name: str) -> None:
     data, message = ODD[name]
-    with pytest.raises(IntegrityError, match="^" + re.escape(message)):
+    with pytest.raises(IntegrityError, match=r"^" + re.escape(message)):
         read(data)
 
 
 def test_bytes_behind_the_key_inside_of_the_block_are_refused() -> None:
-    with pytest.raises(IntegrityError, match="^it: not a private key: "):
+    with pytest.raises(IntegrityError, match=r"^it: not a private key: "):
         read(pem(P256.pkcs8_der() + b"\0"))
 
 
@@ -221,9 +221,8 @@ def test_bytes_behind_the_key_inside_of_the_block_are_refused() -> None:
 def test_a_damaged_file_is_refused_or_is_a_key_that_signs(data: st.DataObject) -> None:
     """No flip and no cut is anything else than an error of ours; what is read is whole."""
     key = data.draw(st.sampled_from([P256, ED25519]))
-    form = (
-        PrivateFormat.PKCS8 if key is ED25519 else data.draw(st.sampled_from([*FORMATS.values()]))
-    )
+    forms = ["pkcs8", "openssh"] if key is ED25519 else [*FORMATS]
+    form = FORMATS[data.draw(st.sampled_from(forms))]
     whole = bytearray(written(inner(key), form))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))

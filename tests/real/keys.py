@@ -1,5 +1,5 @@
-"""Keys and signatures between builder and cosign, as two Debian suites have it: the one that stands,
-and the one that moves."""
+"""Keys and signatures between builder and cosign, as two suites of Debian have it: one that stands,
+and one that moves."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,9 +25,9 @@ def prove(claims: Claims) -> None:
         except CommandError as error:
             claims.not_run(f"keys of cosign of {suite}", str(error))
             continue
-        with TemporaryDirectory(prefix="builder-keys-") as name:
-            with claims.group(f"keys between builder and cosign of {suite}"):
-                _prove(_Meeting(Path(name), cosign), suite, claims)
+        claim = f"keys between builder and cosign of {suite}"
+        with claims.group(claim), TemporaryDirectory(prefix="builder-keys-") as name:
+            _prove(_Meeting(Path(name), cosign), suite, claims)
 
 
 class _Meeting:

@@ -95,7 +95,7 @@ def test_what_is_there_is_listed_and_what_is_no_key_is_not(keys: KeyDirectory) -
     for other in ("lone.pub", "a b.key", ".hidden.key", "notes.txt"):
         (keys.path / other).write_bytes(b"")
     assert keys.names() == ("a-2", "b")
-    with pytest.raises(UsageError, match="^no key 'lone' in "):
+    with pytest.raises(UsageError, match=r"^no key 'lone' in "):
         keys.entry("lone")
 
 
@@ -191,14 +191,14 @@ def test_what_is_no_file_is_no_key(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(IntegrityError, match="expected a file, got something else"):
             read_private_file(path, encrypted=lambda _: False)
-    with pytest.raises(UsageError, match="^no file "):
+    with pytest.raises(UsageError, match=r"^no file "):
         read_private_file(tmp_path / "none", encrypted=lambda _: False)
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "out"
     write_whole(file, b"first", mode=0o600, force=False)
-    with pytest.raises(UsageError, match="^there is a file "):
+    with pytest.raises(UsageError, match=r"^there is a file "):
         write_whole(file, b"second", mode=0o600, force=False)
     with pytest.raises(EnvironmentFault, match="cannot be written"):
         write_whole(tmp_path / "none" / "out", b"x", mode=0o600, force=False)

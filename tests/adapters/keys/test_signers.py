@@ -39,8 +39,13 @@ def keys(tmp_path: Path) -> KeyDirectory:
 
 
 def ring(
-    keys: KeyDirectory, asked: Asked | None = None, *, plain: bool = False, **environment: str
+    keys: KeyDirectory,
+    asked: Asked | None = None,
+    *,
+    plain: bool = False,
+    environment: dict[str, str] | None = None,
 ) -> Keyring:
+    environment = environment or {}
     passwords = Passwords(environment, ask=asked)
     return Keyring(keys, passwords, environment=environment, allow_plaintext=plain)
 
@@ -56,7 +61,7 @@ def test_a_key_is_opened_once_a_run(keys: KeyDirectory) -> None:
 
 def test_a_path_and_a_variable_name_keys_too(keys: KeyDirectory) -> None:
     variables = {"KEY": COSIGN_BOX.decode(), "COSIGN_PASSWORD": PASSWORD.decode()}
-    found = ring(keys, **variables)
+    found = ring(keys, environment=variables)
     for text in (str(keys.path / "release.key"), "env://KEY"):
         assert found.signer(text).public == P256.public
 
@@ -91,7 +96,7 @@ def test_a_revoked_key_signs_nothing(keys: KeyDirectory) -> None:
 def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -> None:
     (keys.path / "plain.pub").write_bytes(P256.public.pem)
     with pytest.raises(
-        IntegrityError, match="^plain.pub in .* is not the public half of plain.key"
+        IntegrityError, match=r"^plain.pub in .* is not the public half of plain.key"
     ):
         ring(keys, plain=True).signer("plain")
 
@@ -125,6 +130,6 @@ def test_what_names_no_key_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind) as caught:
-        ring(keys, **environment).signer(text)
+        ring(keys, environment=environment).signer(text)
     assert message in str(caught.value)
     assert "canary" not in f"{caught.value} {caught.value.hint}"
