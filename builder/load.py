@@ -70,16 +70,31 @@ def _have_base(base: Base, engine: Engine) -> bool:
     base_id = base.manifest.config.digest
     if engine.has_image(base_id):
         return True
-    for source in base.sources:
+    if not base.sources:
+        return False
+    try:
+        pull(base, engine)
+    except BuilderError as error:
+        _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
+        return False
+    return engine.has_image(base_id)
+
+
+def pull(base: Base, engine: Engine) -> None:
+    """Have the engine pull a base by digest: from where the lock follows it, and where that says
+    that it is gone, from a registry of ours that keeps it.
+
+    Raises:
+        GoneError, AuthError, RateLimitError, NetworkError: What the engine says of the last one
+            that was asked.
+    """
+    *sources, last = (source.at(base.manifest.digest) for source in base.sources)
+    for reference in sources:
         try:
-            engine.pull(source.at(base.manifest.digest))
-        except BuilderError as error:
-            _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
-            if not isinstance(error, GoneError):
-                return False
-        else:
-            return engine.has_image(base_id)
-    return False
+            return engine.pull(reference)
+        except GoneError as error:
+            _log.warning("%s; asking the next that keeps it", error.message)
+    return engine.pull(last)
 
 
 @value(kw_only=False)

@@ -21,7 +21,7 @@ from builder.lock.model import (
 )
 from builder.origin import OpenCopy, with_copies
 from builder.ports import Git, GitFile, GitSubtree, Store, Wheels
-from builder.value import value
+from builder.value import field, value
 
 if TYPE_CHECKING:
     from builder.copies import FilePin, PinCopies
@@ -46,6 +46,10 @@ class PinnedMaterials:
     wheels: Callable[[], Wheels]
     make_sandbox: "Callable[[], Sandbox]"
     open_copy: OpenCopy
+    _lost: "dict[tuple[type, str], PinCopies]" = field(
+        default_factory=dict, repr=False, compare=False, hash=False
+    )
+    """The copies of pins that are gone: upstream is not asked for each file of one."""
 
     @property
     def sandbox(self) -> "Sandbox":
@@ -115,6 +119,9 @@ class PinnedMaterials:
         self, pin: "FilePin", fetch: Callable[[], T], copied: "Callable[[PinCopies], T]"
     ) -> T:
         """What is fetched, or where it is gone, what ``copied`` gets out of a copy of ours."""
+        key = (type(pin), pin.name)
+        if key in self._lost:
+            return copied(self._lost[key])
         try:
             return fetch()
         except GoneError as gone:
@@ -122,7 +129,8 @@ class PinnedMaterials:
                 raise
             from builder.copies import PinCopies  # noqa: PLC0415 - only where something is lost
 
-            return copied(PinCopies(pin, gone, open_copy=self.open_copy))
+            self._lost[key] = PinCopies(pin, gone, open_copy=self.open_copy)
+            return copied(self._lost[key])
         except NetworkError as error:
             hint = with_copies(error.hint, pin.escrow)
             raise type(error)(error.message, hint=hint) from error

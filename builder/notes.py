@@ -27,6 +27,9 @@ FACTS = "facts"
 TREE = "tree"
 """The id of a git tree to its files, packed and deflated."""
 
+MODEL = "model"
+"""A directory (the hash of its path) to what its files were when they were hashed last."""
+
 
 MALFORMED = (
     *(AttributeError, IndexError, KeyError, TypeError, ValueError),

@@ -5,10 +5,12 @@ the Protocols of :mod:`builder.ports`. Commits are full object ids, refs full na
 (``refs/heads/main``, ``refs/tags/v1``, ``refs/pull/25/head``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
-from builder.digest import Digest
+from builder.digest import Digest, ObjectId
 from builder.value import value
 
 
@@ -115,33 +117,79 @@ class FoundWheel:
 
 
 @value
+class HubRevision:
+    """What a revision of a model stands for now. ``repository`` is what the hub itself calls the
+    model: another name than the one asked for where it was renamed."""
+
+    repository: str
+    commit: str
+
+
+@value
 class HubFile:
-    """One file of a model's revision. ``digest`` is the sha256 of its content where the hub knows
-    it (LFS and xet objects); for other files the hub has a git blob id, which is none."""
+    """One file of a model's commit. ``digest`` is the sha256 of its content where the hub knows it
+    (LFS and xet objects). ``blob`` is the id of the git blob, which is no digest of content: that
+    of the file itself where ``digest`` is ``None``, otherwise that of a pointer."""
 
     path: str
     size: int
+    blob: ObjectId
     digest: Digest | None = None
+
+
+@value
+class WantedFile:
+    """A file of a model that is to be downloaded: its path at the hub, what it must be, where it
+    goes, and where it is kept while it is not whole (on the same file system)."""
+
+    path: str
+    digest: Digest
+    size: int
+    target: Path
+    part: Path
 
 
 class Hub(Protocol):
     """A hub of models (the API of huggingface.co).
 
     Every method may raise GoneError, AuthError (also for a gated model), RateLimitError,
-    NetworkError, OfflineError.
+    NetworkError, OfflineError, and IntegrityError for answers that contradict themselves.
     """
 
-    def commit(self, repository: str, revision: str) -> str:
-        """The commit that a branch, tag or commit id of ``owner/name`` stands for now."""
+    def revision(self, repository: str, revision: str) -> HubRevision:
+        """What a branch, tag or commit id of ``owner/name`` stands for now.
+
+        Raises:
+            ProjectError: ``repository`` is not of the form ``owner/name``.
+        """
 
     def files(self, repository: str, commit: str) -> tuple[HubFile, ...]:
-        """All files of a commit, sorted by path."""
+        """All files of a commit, sorted by path, each path checked to be one."""
 
     def read(self, repository: str, commit: str, path: str, *, limit: int) -> bytes:
-        """A small file's bytes.
+        """A small file's bytes, as they came: whoever asks compares them with the listing.
 
         Raises:
             IntegrityError: It is over ``limit`` bytes.
+        """
+
+    def alone_in(self, directory: Path) -> AbstractContextManager[None]:
+        """Be the only one on this machine who downloads into a directory. Who comes second waits,
+        and finds there what the first one brought. The directory is made where there is none."""
+
+    def download(
+        self, repository: str, commit: str, file: WantedFile, advance: Callable[[int], None]
+    ) -> None:
+        """Bring a file to its place, where it appears whole and verified, instead of whatever is
+        there. What an interrupted call left is gone on with.
+
+        Args:
+            advance: Told of bytes as they come, and of those that were here already. What it
+                raises ends the download.
+
+        Raises:
+            IntegrityError: The bytes are not those of the digest. Nothing is placed, and none of
+                them is kept.
         """
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from builder import canonical
-from builder.adapters.forge_hosts import GITHUB, ForgeRepository, locate
+from builder.adapters.forge_hosts import ForgeRepository, locate, token_for
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.registry.connections import Response
 from builder.adapters.registry.failures import answered
@@ -82,7 +82,7 @@ class ForgeClient:
         return _facts(canonical.decode(body, at=at, limit=_LIMIT), number, at=at)
 
     def _ask(self, url: str, place: ForgeRepository, *, at: str) -> tuple[Response, bytes]:
-        token = self._token_for(place, at=at)
+        token = token_for(place, self._apis, self._token, at=at)
         headers = {
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
@@ -109,17 +109,6 @@ class ForgeClient:
                 raise self._limited(response, body, pause, at=at, token=bool(token))
             self._sleep(pause)
         raise AssertionError("count() has no end")
-
-    def _token_for(self, place: ForgeRepository, *, at: str) -> str | None:
-        owner = next(iter(self._apis)) if len(self._apis) == 1 else GITHUB
-        if not self._token or place.host != owner:
-            return None
-        if not self._token.isascii() or not self._token.isprintable() or " " in self._token:
-            raise AuthError(
-                f"{at}: GITHUB_TOKEN holds blanks or other characters that no token has",
-                hint="set it anew; without one fewer questions are allowed",
-            )
-        return self._token
 
     def _pause(self, response: Response, body: bytes) -> float | None:
         """Seconds until the host wants to be asked again; ``None`` where that is not the matter.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from builder.adapters.registry.configuration import is_loopback
-from builder.errors import ProjectError
+from builder.errors import AuthError, ProjectError
 from builder.value import value
 
 GITHUB = "github.com"
@@ -56,6 +56,26 @@ def locate(repository: str, apis: Mapping[str, str]) -> ForgeRepository | None:
         return None
     _check(host, api)
     return ForgeRepository(host=host, owner=found["owner"], name=found["name"], api=api.rstrip("/"))
+
+
+def token_for(
+    place: ForgeRepository, apis: Mapping[str, str], token: str, *, at: str
+) -> str | None:
+    """The token, where it is for the host: it is for the only one of ``apis``, otherwise for
+    github.com. ``None`` for an empty one, and for other hosts.
+
+    Raises:
+        AuthError: It holds what no token has.
+    """
+    owner = next(iter(apis)) if len(apis) == 1 else GITHUB
+    if not token or place.host != owner.lower():
+        return None
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise AuthError(
+            f"{at}: GITHUB_TOKEN holds blanks or other characters that no token has",
+            hint="set it anew; without one fewer questions are allowed",
+        )
+    return token
 
 
 def _check(host: str, api: str) -> None:

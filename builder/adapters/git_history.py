@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from builder.adapters.git_mirrors import BareRepositories, unread
+from builder.adapters.git_mirrors import BareRepositories
 from builder.adapters.git_objects import Objects
 from builder.adapters.git_process import Answer
 from builder.adapters.git_refs import Refs, read_refs
@@ -37,6 +37,8 @@ _PARTIAL = """\
 
 _FORMAT = "--format=%m %H %ct [%P] %s"
 _COMMITS = 10_000
+_LOOSE = 100
+"""How many refs, each a file, may come at once before they are packed."""
 
 
 class GitHistory:
@@ -80,7 +82,7 @@ class GitHistory:
         refs = self._refs(repository)
         self._fetch_all(bare, repository, refs)
         tips = "".join(f"{tip}\n" for tip in {*refs.commits.values()})
-        walk = ("--parents", "--topo-order", "--reverse", "--ignore-missing", f"^{commit}")
+        walk = ("--parents", "--topo-order", "--reverse", f"^{commit}")
         lines = self._read(bare, repository, "rev-list", *walk, "--stdin", stdin=tips.encode())
         behind = {commit}  # the commits that have it in their history, parents before children
         for line in lines.split(b"\n"):
@@ -137,10 +139,7 @@ class GitHistory:
         with self._bare.locked(bare) as lock:
             if source.kind is not Kind.REPOSITORY:
                 return self._unpacked(source, lock=lock)
-        answer = self._bare.ask(bare, source, "--symref")
-        if not answer.ok:
-            raise unread(answer, source, at=f"{repository}: its refs")
-        return read_refs(answer.stdout)
+        return read_refs(self._bare.ask(bare, source, at=f"{repository}: its refs"))
 
     def _unpacked(self, source: Source, *, lock: int) -> Refs:
         """The refs of a bundle (which does not say what is behind a tag) or of a stream."""
@@ -158,10 +157,7 @@ class GitHistory:
             local = Source(
                 location=str(scratch), kind=Kind.REPOSITORY, protocols="file", local=True
             )
-            answer = self._bare.ask(scratch, local)
-            if not answer.ok:
-                raise unread(answer, source, at=f"{source.location}: its refs")
-            return read_refs(head + answer.stdout)
+            return read_refs(head + self._bare.ask(scratch, local, at=source.location))
 
     def _ensure(self, repository: str, *commits: str) -> Path:
         """The mirror, holding ``commits`` with their history."""
@@ -212,19 +208,14 @@ class GitHistory:
             return
         else:
             _log.info("%s does not serve %s by its id; fetching all refs", repository, commit)
-            self._fetch_missing(bare, repository, self._refs_under_lock(bare, source, at=at), lock)
+            refs = read_refs(self._bare.ask(bare, source, at=at))
+            self._fetch_missing(bare, repository, refs, lock)
         if not self._git.run(bare, "cat-file", "-e", commit).ok:
             raise GoneError(
                 f"{at}: the remote answers and does not have it, neither by id nor behind a ref",
                 hint="find a repository that has it and name it under mirrors in builder.yaml, or"
                 " take another commit",
             )
-
-    def _refs_under_lock(self, bare: Path, source: Source, *, at: str) -> Refs:
-        answer = self._bare.ask(bare, source, "--symref")
-        if not answer.ok:
-            raise unread(answer, source, at=at)
-        return read_refs(answer.stdout)
 
     def _fetch_all(self, bare: Path, repository: str, refs: Refs) -> None:
         if self._missing(bare, refs):
@@ -247,6 +238,8 @@ class GitHistory:
             self._read(bare, repository, "update-ref", "--stdin", stdin=noted.encode())
         elif not self._fetch(bare, source, missing, at=f"{repository}: all refs", lock=lock):
             raise NetworkError(f"{repository}: its refs changed while they were read")
+        if len(missing) > _LOOSE:
+            self._read(bare, repository, "pack-refs", "--all")
 
     def _fetch(
         self, bare: Path, source: Source, wanted: Iterable[str], *, at: str, lock: int

@@ -123,22 +123,30 @@ class BareRepositories:
         )
         if answer.ok:
             return True
-        if not refused(answer):
-            # Words that we do not know: if the remote answers at all, it was a refusal.
-            known = fault(answer, at=at) is not None
-            if known or not (answer := self.ask(bare, source, "HEAD")).ok:
-                raise unread(answer, source, at=at)
+        if not refused(answer) and fault(answer, at=at) is not None:
+            raise unread(answer, source, at=at)
+        # Also words that we do not know: if the remote answers at all, it was a refusal.
+        self.ask(bare, source, at=at)
         return False
 
-    def ask(self, bare: Path, source: Source, *arguments: str) -> Answer:
-        """``git ls-remote``, with options of its own before the location and names behind it."""
-        options = [argument for argument in arguments if argument.startswith("-")]
-        names = [argument for argument in arguments if not argument.startswith("-")]
-        return self.git.run(
-            bare,
-            *("ls-remote", *options, "--", source.location, *names),
-            protocols=source.protocols,
-        )
+    def ask(self, bare: Path, source: Source, *, at: str) -> bytes:
+        """What ``git ls-remote --symref`` says.
+
+        Raises:
+            GoneError, AuthError, RateLimitError, NetworkError: The remote does not answer as a git
+                server does; also where it names no ref at all, as git takes any page for.
+            IntegrityError: It is here, and cannot be read.
+        """
+        question = ("ls-remote", "--symref", "--", source.location)
+        answer = self.git.run(bare, *question, protocols=source.protocols)
+        if not answer.ok:
+            raise unread(answer, source, at=at)
+        if not answer.stdout.strip() and not source.local:
+            raise NetworkError(
+                f"{at}: the remote names no ref at all",
+                hint="it is empty, or a proxy or login page answers in its place",
+            )
+        return answer.stdout
 
     def load(self, bare: Path, source: Source, *, lock: int) -> None:
         """Take in a bundle or a fast-export stream, whole.

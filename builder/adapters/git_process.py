@@ -99,11 +99,13 @@ class Answer:
 
     @property
     def complaint(self) -> str:
-        """The lines of stderr that say what is wrong, without credentials, on one line."""
+        """The lines of stderr that say what is wrong, on one line, without credentials and
+        without what a remote may send to steer a terminal."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         told = [line for line in lines if re.match(r"(fatal|error|remote|ssh|\S+@\S+): ", line)]
         text = "; ".join(told or lines[-1:]) or f"git exited with status {self.status}"
-        return re.sub(r"://[^/@\s']+@", "://", text)[:500]
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        return re.sub(r"://[^/@\s']+@", "://", shown)[:500].strip()
 
 
 class GitProcess:
@@ -224,7 +226,7 @@ _NETWORK = (
 # repositories say both at once, and then only "who are you" is known.
 _KINDS: Sequence[tuple[str, type[BuilderError], str | None]] = (
     (r"No space left on device", EnvironmentFault, "free some space"),
-    (r"fsck error|fatal: bad object|invalid object", IntegrityError, None),
+    (r"fsck error|fatal: bad object|invalid object|repository corruption", IntegrityError, None),
     (r"error: 429", RateLimitError, "try again later, or configure a mirror in builder.yaml"),
     (r"mismatched algorithms", GoneError, "the repository names its objects by another hash"),
     (_AUTH, AuthError, "the repository may be private, renamed or gone; keys come from ssh-agent"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from builder.check.finding import Finding, Severity, error_at
 from builder.compose.document import read
 from builder.compose.judge import WARNED, WRONG, Judgement, judge
-from builder.compose.service import services
+from builder.compose.service import has_services, services
 from builder.compose.target import targets
 from builder.errors import BuilderError, ProjectError
 from builder.oci import Platform
@@ -24,10 +24,10 @@ def composes(project: Project, wanted: Sequence[str], *, platform: Platform) -> 
         return  # builder.yaml is said by documents
     for file in files:
         try:
-            data = project.document(file)
-            found = judged(
-                project, data, file=file, mapped=mapped(project, file), platform=platform
-            )
+            data, names = project.document(file), mapped(project, file)
+            if not names and not has_services(read(data, file=file)):
+                continue  # a fragment, or a file that services mount
+            found = judged(project, data, file=file, mapped=names, platform=platform)
         except BuilderError as error:
             if not wanted:
                 yield _refused(file, error)

@@ -38,6 +38,7 @@ COMMANDS = {
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
+    "models": "Fetch weights, and hold those on a disk to the lock.",
     "key": "Make and keep the keys that images are signed with.",
     "store": "Verify, collect or measure the store.",
 }

@@ -104,9 +104,9 @@ def _edited(site: Site, file: str, *, keep_override: bool) -> Edited:
 
 
 def _built(site: Site) -> "Callable[[str, Platform], Digest | None]":
-    from builder.pipeline import kept
-
     def built(name: str, platform: Platform) -> "Digest | None":
+        from builder.pipeline import kept
+
         try:
             return kept(site.project, name, store=site.store, platform=platform)
         except ProjectError:
@@ -134,7 +134,7 @@ def _write(item: Edited) -> None:
         return
 
     def change(data: bytes | None) -> bytes:
-        if data != item.old:
+        if data not in {item.old, item.new}:  # another run may have done the same
             raise ProjectError(
                 f"{item.file}: changed while it was being pinned", hint="run it again"
             )
@@ -171,13 +171,18 @@ def _pinned_document(done: Sequence[Edited], *, written: bool) -> dict[str, Any]
     }
 
 
+def _shown(name: str) -> str:
+    """The name of a service for a terminal: any text can be one, escapes too."""
+    return name if name.isprintable() else repr(name)
+
+
 def _pinned_text(done: Sequence[Edited]) -> str:
     rows = []
     for item in done:
         rows += [
             (
                 f"{item.file}:{one.line}",
-                one.service,
+                _shown(one.service),
                 one.target.shown,
                 str(one.target.source),
                 "as it was" if one.before == one.after else one.after,
@@ -198,6 +203,7 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
     pinned to it is an error (3); what is named by tag alone, and names nothing, is a warning.
     """
     from builder.check.composes import finding, judged, mapped
+    from builder.check.finding import exit_status
     from builder.cli.check import document, text
 
     found: list[tuple[str, Judgement]] = []
@@ -208,7 +214,7 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
     findings = [said for file, item in found for said in finding(item, file)]
     value = {**document(findings), "images": [_image(file, item) for file, item in found]}
     show.result(site.settings, value, text(findings) if findings else _all_well(found))
-    context.exit(max((item.exit_status for item in findings), default=0))
+    context.exit(exit_status(findings))
 
 
 def _image(file: str, item: "Judgement") -> Mapping[str, Any]:
@@ -224,7 +230,7 @@ def _image(file: str, item: "Judgement") -> Mapping[str, Any]:
 
 def _all_well(found: Sequence[tuple[str, "Judgement"]]) -> str:
     rows = [
-        (f"{file}:{item.line}", item.service, item.runs or "", str(item.state))
+        (f"{file}:{item.line}", _shown(item.service), item.runs or "", str(item.state))
         for file, item in found
     ]
     return show.table(("WHERE", "SERVICE", "RUNS", ""), rows)

@@ -72,13 +72,20 @@ def command(
 
 @contextmanager
 def _summarised(told: list[Morning], summary: Path | None) -> Iterator[None]:
-    """Write what was told by then, also of a night that is broken off."""
-    try:
+    """Write what was told by then, also of a night that is broken off; that it can be written is
+    found out before."""
+    if summary is None:
         yield
-    finally:
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(nightly_report.markdown(told))
+        return
+    try:
+        file = summary.open("a", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--summary: {summary}: cannot be written: {error.strerror}") from error
+    with file:
+        try:
+            yield
+        finally:
+            file.write(nightly_report.markdown(told))
 
 
 def _proposed(outcome: Outcome, proposer: Callable[[Outcome], Proposed] | None) -> Morning:
@@ -112,18 +119,11 @@ def _proposer(
 
 def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
     """The repository of the project, and its pull requests."""
-    from builder.adapters.forge_hosts import locate
+    from builder.adapters.forge_hosts import locate, token_for
     from builder.adapters.forge_proposals import ForgeProposals
     from builder.adapters.git_remote import Token
     from builder.adapters.git_worktree import GitWorktree
 
-    environment = site.settings.environment
-    secret = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
-    if not secret:
-        raise AuthError(
-            "--propose: there is no token to open pull requests with",
-            hint="set GITHUB_TOKEN to one that may write contents and pull requests",
-        )
     branches = GitWorktree(
         site.project.root,
         home=site.store.paths.root / "git",
@@ -138,8 +138,16 @@ def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
             f"--propose: nobody knows an API for pull requests at {branches.remote.shown}",
             hint="say where it is under forges in builder.yaml",
         )
-    branches.remote.token = Token(host=place.host, secret=secret.strip())
-    proposals = ForgeProposals(place, token=secret.strip(), offline=site.settings.offline)
+    environment = site.settings.environment
+    given = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or ""
+    secret = token_for(place, apis, given.strip(), at="--propose")
+    if secret is None:
+        raise AuthError(
+            f"--propose: there is no token to open pull requests at {place.host} with",
+            hint="set GITHUB_TOKEN to one that may write contents and pull requests",
+        )
+    branches.remote.token = Token(host=place.host, secret=secret)
+    proposals = ForgeProposals(place, token=secret, offline=site.settings.offline)
     return branches, proposals
 
 

@@ -119,9 +119,9 @@ def _named(document: Document, service: Service, scalar: Scalar, wanted: Target)
     hint: str | None
     if wanted.digest is None:
         state = State.UNPROVEN
-        message = (
-            f"{prefix}: nobody has accepted what {wanted.shown} bakes to, so that it is unproven"
-        )
+        said = stated(scalar.value)
+        held = "its digest is" if said is not None and _digest(said) else "it has no digest, and is"
+        message = f"{prefix}: nobody has accepted what {wanted.shown} bakes to: {held} unproven"
         hint = f"builder build {wanted.name}, then builder accept {wanted.name}, then {again}"
     else:
         image, said = wanted.image(scalar.value), stated(scalar.value)

@@ -20,6 +20,7 @@ LABEL = "builder.variant"
 NAMING = f"a label {LABEL}, a comment # builder: NAME at the image, or composes in builder.yaml"
 """How a service can name what it runs."""
 
+_NO_SERVICES = "is it a compose file? those that it includes are given one by one"
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _COMMENT = r"#[ \t]*builder:[ \t]*([^\r\n]*?)[ \t]*\r?$"
 _ABOVE = re.compile(rf"[ \t]*{_COMMENT}")
@@ -52,6 +53,12 @@ class Service:
         return self.images[-1].line if self.images else self.line
 
 
+def has_services(document: Document) -> bool:
+    """Whether a YAML file is a compose file with something to run: not a fragment, nor what else
+    stands beside compose files."""
+    return any(isinstance(_value(root, "services"), Mapping) for root in document.roots)
+
+
 def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service, ...]:
     """The services of a file, in their order.
 
@@ -72,7 +79,7 @@ def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service
             if isinstance(entry.value, Mapping):
                 found.append(entry.value)
     if not lines:
-        raise ProjectError(f"{document.file}: no services", hint="is it a compose file?")
+        raise ProjectError(f"{document.file}: no services", hint=_NO_SERVICES)
     for name in mapped:
         if name not in lines:
             raise ProjectError(

@@ -19,7 +19,8 @@ from builder.value import value
 
 _log = logging.getLogger(__name__)
 
-_ID = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""In full. What an abbreviation stands for changes as the repository grows."""
 _FIRST_IMAGES = datetime(2013, 3, 1, tzinfo=UTC)
 """Docker is of that month. Earlier times are what reproducible builds write: none."""
 _SHOWN = 3
@@ -134,12 +135,12 @@ def _by_commit(candidates: dict[str, str], pin: ImagePin, history: History) -> l
             unknown.append(tag)
             continue
         dated.append(_Dated(tag=tag, time=commit.time, identity=commit.id))
-    _leave_out(pin, strange, "not named by a commit")
+    _leave_out(pin, strange, "not named by a commit in full")
     _leave_out(pin, unknown, f"of a commit that {pin.commits} does not have")
     if not dated:
         raise ProjectError(
             f"{_at(pin)}: none of the {len(candidates)} tags {pin.tags!r} is named by a commit of"
-            f" {pin.commits}",
+            f" {pin.commits}, in full",
             hint="correct 'commits' under follows, or leave it out to go by when images were made",
         )
     return dated
@@ -170,7 +171,7 @@ def _by_creation(
             continue
         if config is None:
             lacking.append(tag)
-        elif (time := _creation(config, at=str(reference))) is None:
+        elif (time := creation(config, at=str(reference))) is None:
             undated.append(tag)
         else:
             dated.append(_Dated(tag=tag, time=time.timestamp(), identity=str(digest)))
@@ -215,7 +216,7 @@ def _is_for(reference: Reference, platform: Platform, registry: Registry, store:
     return False
 
 
-def _creation(config: bytes, *, at: str) -> datetime | None:
+def creation(config: bytes, *, at: str) -> datetime | None:
     """When an image was made, by its config (image-spec, config.md: RFC 3339, optional)."""
     text = bases.config_of(config, at=f"{at}: config").get("created")
     try:

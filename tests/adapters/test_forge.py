@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.adapters.forge import ForgeClient
-from builder.adapters.forge_hosts import locate
+from builder.adapters.forge_hosts import locate, token_for
 from builder.cli.settings import Settings
 from builder.cli.world import open_project, open_world
 from builder.errors import (
@@ -140,11 +140,12 @@ def test_the_token_goes_to_one_host_alone(
     assert hub.sent_tokens == ["Bearer secret" if sent else None]
 
 
-def test_a_token_for_a_host_of_ours_does_not_go_to_github(clock: Clock) -> None:
-    asker = ForgeClient({"ghe.example": "https://ghe.example/api/v3"}, token="s", offline=True)
+def test_a_token_for_a_host_of_ours_does_not_go_to_github() -> None:
     place = locate(URL, {})
     assert place is not None
-    assert asker._token_for(place, at="x") is None
+    assert token_for(place, {"ghe.example": "https://ghe.example/api/v3"}, "s", at="x") is None
+    assert token_for(place, {}, "s", at="x") == "s"
+    assert token_for(place, {}, "", at="x") is None
 
 
 def test_a_server_error_that_passes_is_not_noticed(hub: GitHub, clock: Clock) -> None:

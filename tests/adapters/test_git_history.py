@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.adapters.git import GitMirror
 from builder.adapters.git_history import GitHistory
 from builder.adapters.git_refs import read_refs
 from builder.errors import (
@@ -27,6 +28,7 @@ from builder.errors import (
 from builder.upstream import Commit, History
 from tests.adapters.git_world import Remote, Upstream, git, serving
 from tests.fakes import FakeHistory
+from tests.standin.registry import Reply, stand_in
 
 URL = "https://code.example/acme/patches"
 NOBODY = "0123456789" * 4
@@ -342,6 +344,58 @@ def test_a_status_of_the_server_is_told_as_what_it_is(
     assert history.refs(URL)["HEAD"] == commit
 
 
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (b"<html>log in</html>", "the remote names no ref at all"),
+        (b"<html>log in</html>\n", "not valid: is this a git repository?"),
+        (b"", "the remote names no ref at all"),
+    ],
+    ids=["a line", "a whole line", "nothing"],
+)
+def test_a_page_in_place_of_a_git_server_is_no_empty_repository(
+    upstream: Upstream, tmp_path: Path, body: bytes, said: str
+) -> None:
+    commit = upstream.commit("refs/heads/main", {"a": b"1"})
+    with stand_in() as page:
+        html = Reply(headers={"Content-Type": "text/html"}, body=body)
+        page.on("GET", ".*", html, forever=True)
+        mirrors = {URL: f"http://{page.host}/x"}
+        history = GitHistory(tmp_path / "store", mirrors=mirrors, offline=False)
+        whole = GitMirror(tmp_path / "store", mirrors=mirrors, offline=False)
+        for ask in (
+            lambda: history.refs(URL),
+            lambda: history.commit(URL, commit),
+            lambda: whole.tree(URL, commit),
+        ):
+            with pytest.raises(NetworkError) as caught:
+                ask()
+            assert caught.value.message.endswith(said)
+
+
+def test_what_is_damaged_is_an_integrity_error(upstream: Upstream, tmp_path: Path) -> None:
+    ids = upstream.graph([(), (0,), (1,)], [1, 2, 3])
+    upstream.set_refs({"refs/heads/main": ids[2]})
+    assert local(tmp_path, upstream.path).reachable(URL, ids[0]) == ("refs/heads/main",)
+    for pack in (mirror_of(tmp_path) / "objects" / "pack").iterdir():
+        pack.unlink()
+    history = local(tmp_path, upstream.path)
+    for ask in (history.reachable, history.commit):
+        with pytest.raises(IntegrityError) as caught:
+            ask(URL, ids[0])
+        assert caught.value.message.startswith(f"{URL}: its history cannot be read: fatal: ")
+        assert str(mirror_of(tmp_path)) in str(caught.value.hint)
+    (upstream.path / "objects" / ids[1][:2] / ids[1][2:]).unlink()
+    with pytest.raises(IntegrityError) as caught:
+        GitHistory(tmp_path / "other", mirrors={URL: str(upstream.path)}, offline=True).commit(
+            URL, ids[2]
+        )
+    assert caught.value.message.startswith(
+        f"{URL}: {ids[2]}: cannot be read from {str(upstream.path)!r}: "
+    )
+    assert caught.value.message.isprintable()
+
+
 def _bundle(upstream: Upstream, path: Path) -> None:
     git(upstream.path, "bundle", "create", "--quiet", str(path), "--all", "HEAD")
 
@@ -472,6 +526,16 @@ def test_a_repository_that_hashes_otherwise_has_history_too(tmp_path: Path) -> N
     assert history.reachable(URL, commit) == ("refs/heads/main",)
     with pytest.raises(GoneError):
         history.commit(URL, NOBODY)
+
+
+def test_many_refs_are_no_heap_of_files(upstream: Upstream, tmp_path: Path) -> None:
+    ids = upstream.graph([(), *((n,) for n in range(119))], range(120))
+    upstream.set_refs({f"refs/pull/{n + 1}/head": name for n, name in enumerate(ids)})
+    history = local(tmp_path, upstream.path)
+    assert len(history.reachable(URL, ids[0])) == 120
+    assert history.reachable(URL, ids[-2]) == ("refs/pull/119/head", "refs/pull/120/head")
+    loose = [*mirror_of(tmp_path).glob("refs/builder/got/*")]
+    assert len(loose) < 3
 
 
 @given(

@@ -45,11 +45,11 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
-    """The demo of this repository, without its other variants and without the mirror that makes
-    it work offline."""
+    """The demo of this repository, without its other variants, without the mirror that makes it
+    work offline, and as if nobody had accepted it."""
     directory = tmp_path / "demo"
     for name in ("lockfiles", "overlays", "demo"):
-        shutil.copytree(DEMO / name, directory / name)
+        shutil.copytree(DEMO / name, directory / name, ignore=shutil.ignore_patterns("images"))
     (directory / "variants").mkdir()
     shutil.copy(DEMO / "variants/demo.yaml", directory / "variants")
     return directory

@@ -254,6 +254,45 @@ def test_a_file_that_changed_meanwhile_is_left_alone(
     assert (project / "web.yml").read_text() == "services: {}\n"
 
 
+def test_what_another_run_has_done_meanwhile_is_no_change(
+    builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = compose._write
+
+    def late(item: compose.Edited) -> None:
+        (project / "web.yml").write_bytes(item.new)
+        write(item)
+
+    monkeypatch.setattr(compose, "_write", late)
+    assert builder("compose", "pin", "web.yml").status == 0
+    assert DIGEST in (project / "web.yml").read_text()
+
+
+def test_a_service_cannot_talk_to_the_terminal(builder: Builder, project: Path) -> None:
+    (project / "web.yml").write_text(
+        'services:\n  "\\e[31mred":\n    image: x:1 # builder: hello\n'
+    )
+    for action in ("pin", "check"):
+        ran = builder("compose", action, "web.yml")
+        assert ran.status == 0
+        assert "'\\x1b[31mred'" in ran.out
+        assert "\x1b" not in ran.out
+
+
+def test_a_directory_that_cannot_be_written_is_the_machine_s_fault(
+    builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: Path, target: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    before = tree(project)
+    monkeypatch.setattr(Path, "replace", refused)
+    ran = builder("compose", "pin", "web.yml")
+    assert ran.status == 9
+    assert ran.err.startswith("builder: error: web.yml: cannot be written: Permission denied")
+    assert tree(project) == before
+
+
 @pytest.mark.parametrize(
     "file, message",
     [
@@ -287,6 +326,8 @@ def test_check_looks_at_the_composes_of_the_project(
     (composes / "web.yml").write_text(SERVICE.format(VARIABLE))
     (composes / "deep/other.yaml").write_text("services:\n  a: {image: 'x:1'}\n")
     (composes / "README.md").write_text("no compose file")
+    (composes / "deep/prometheus.yml").write_text("scrape_configs: []\n")
+    (composes / "deep/all.yml").write_text("include: [other.yaml]\n")
     (composes / "broken.yml").write_text("services: [\n")
     ran = builder("check", "--json")
     assert ran.status == 3

@@ -62,8 +62,8 @@ def said(service: str) -> tuple[State, str, str | None]:
         pytest.param(
             "    image: x:1 # builder: unbaked\n",
             State.UNPROVEN,
-            "service 'a': nobody has accepted what variant unbaked bakes to, so that it is"
-            " unproven",
+            "service 'a': nobody has accepted what variant unbaked bakes to: it has no digest, and"
+            " is unproven",
             f"builder build unbaked, then builder accept unbaked, then {AGAIN}",
             id="not baked yet",
         ),

@@ -3,7 +3,7 @@
 import pytest
 
 from builder.errors import ProjectError
-from tests.compose.worlds import BASE, DEMO, FILE, ONE, pinned
+from tests.compose.worlds import BASE, DEMO, FILE, ONE, TWO, pinned
 
 VARIABLE = "${VLLM_IMAGE:-vllm/vllm-openai:v1}"
 NESTED = "${VLLM_IMAGE:-vllm/vllm-openai:nightly-${VLLM_NIGHTLY_SHA}}"
@@ -188,6 +188,13 @@ def test_a_right_repository_stays_as_it_is_spelt() -> None:
         for end in ("", ":v1", f":v1@{ONE}", f"@{ONE}"):
             new, _ = pinned(data.format(name + end))
             assert new.decode() == data.format(f"{name}:nightly{BASE[BASE.index('@') :]}")
+
+
+def test_an_address_is_quoted_where_yaml_would_take_it_for_a_list() -> None:
+    data = "services:\n  a:\n    image: {} # builder: address\n"
+    image = f"[::1]:5000/me/vllm:mine@{TWO}"
+    for before, after in (("x:1", f'"{image}"'), ("'x:1'", f"'{image}'"), ('"x"', f'"{image}"')):
+        assert pinned(data.format(before))[0].decode() == data.format(after)
 
 
 def test_a_repository_that_builder_yaml_does_not_say_is_the_one_that_stands() -> None:

@@ -8,6 +8,8 @@ from builder.compose.service import Service, services
 from builder.errors import ProjectError
 from tests.compose.worlds import FILE
 
+NO_SERVICES = "is it a compose file? those that it includes are given one by one"
+
 
 def found(data: str, mapped: dict[str, str] | None = None) -> dict[str, Service]:
     return {item.name: item for item in services(read(data.encode(), file=FILE), mapped or {})}
@@ -70,9 +72,9 @@ def test_builder_yaml_names_services() -> None:
 @pytest.mark.parametrize(
     "data, mapped, message, hint",
     [
-        pytest.param("a: b\n", {}, ": no services", "is it a compose file?", id="no services"),
-        pytest.param("", {}, ": no services", "is it a compose file?", id="nothing"),
-        pytest.param("services: []\n", {}, ": no services", "is it a compose file?", id="a list"),
+        pytest.param("a: b\n", {}, ": no services", NO_SERVICES, id="no services"),
+        pytest.param("", {}, ": no services", NO_SERVICES, id="nothing"),
+        pytest.param("services: []\n", {}, ": no services", NO_SERVICES, id="a list"),
         pytest.param(
             "services: {web: {}}\n",
             {"wbe": "demo"},

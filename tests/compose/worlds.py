@@ -33,6 +33,13 @@ TARGETS = {
         digest=TWO,
         source=Source.LOCKED,
     ),
+    "address": Target(
+        name="address",
+        kind="base",
+        place=Reference.parse("[::1]:5000/me/vllm:mine"),
+        digest=TWO,
+        source=Source.LOCKED,
+    ),
     "unsaid": Target(
         name="unsaid",
         kind="variant",

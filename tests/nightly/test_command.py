@@ -103,11 +103,13 @@ def test_the_night_of_the_demo(demo: Repository, forge: Forge, tmp_path: Path) -
     proposal = found["genesis demo-patches"]["proposal"]
     assert (proposal["branch"], proposal["state"]) == (BRANCH, "opened")
     assert demo.branches() == branches | {BRANCH: proposal["pushed"]}
-    assert git(demo.remote, "diff", "--name-only", "main", BRANCH) == codec.GENESIS
+    changed = git(demo.remote, "diff", "--name-only", "main", BRANCH).splitlines()
+    assert changed == [codec.GENESIS, "lockfiles/images/demo.yaml"]
     assert demo.state() == before
     (pull,) = forge.pulls
     assert (pull["title"], pull["base"]) == (TITLE, {"ref": "main"})
     assert "| `demo` | | **passes** |" in pull["body"]
+    assert "Merging this accepts the images above" in pull["body"]
     assert TOKEN not in first.out + first.err
 
     again = run(demo, "nightly", "--propose", GITHUB_TOKEN=TOKEN)
@@ -148,7 +150,24 @@ def test_a_host_that_refuses_is_told_for_the_pin(demo: Repository, forge: Forge)
 @pytest.mark.parametrize(
     ("arguments", "environment", "status", "said"),
     [
-        (("--propose",), {}, 8, "--propose: there is no token to open pull requests with"),
+        (
+            ("--propose",),
+            {},
+            8,
+            "--propose: there is no token to open pull requests at forge.test with",
+        ),
+        (
+            ("--propose",),
+            {"GITHUB_TOKEN": "two words"},
+            8,
+            "--propose: GITHUB_TOKEN holds blanks or other characters that no token has",
+        ),
+        (
+            ("--summary", "no/such/place.md"),
+            {},
+            2,
+            "--summary: no/such/place.md: cannot be written: No such file or directory",
+        ),
         (("--base", "main"), {}, 2, "--base is the branch that proposals are for"),
         (
             ("--propose",),

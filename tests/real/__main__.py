@@ -1,11 +1,10 @@
-"""``make real``: bake, push and read back images of the real vLLM 0.22.0.
+"""``make real``: bake, push and read back images of the real vLLM, and move its pins.
 
-Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
-pinned by lockfiles/. Last, what the index and an upstream of such bases have now is held against
-the lock. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
-the real vLLM 0.20.2, and the steps of the main recipe on it, where copies of the repositories are
-at hand. Last, an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0: tags are resolved,
-and pins are bumped. Ends with status 1 if a claim does not hold.
+Nothing of it is in this repository: the wheels come through pip and the diffs through git, pinned by
+lockfiles/. In this order: what real commits of Genesis say of themselves; compose files that people
+deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe on it;
+images of vLLM 0.22.0; and an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0, where
+tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a claim fails.
 """
 
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from builder.cli import show
-from builder.errors import BuilderError
+from builder.errors import GoneError, NetworkError
 from tests.claims import Claims
 from tests.plugins.requires import missing
 from tests.real import (
@@ -27,7 +26,7 @@ from tests.real import (
     main_recipe,
     reading,
 )
-from tests.real.upstream import upstream
+from tests.real.upstream import RELEASES, fetch_wheel, upstream
 from tests.real.workshop import workshop
 
 
@@ -64,16 +63,19 @@ def main() -> int:
 
 def _upstream(claims: Claims) -> None:
     """What is asked of an upstream that has bases made of real wheels."""
+    try:
+        for release in RELEASES:
+            fetch_wheel(release)
+    except (GoneError, NetworkError) as error:
+        claims.not_run("bases made of real wheels", error.message)
+        return
     with TemporaryDirectory(prefix="builder-upstream-") as name:
         places = {key: Path(name) / key for key in ("upstream", "following", "bumps")}
         for place in places.values():
             place.mkdir()
-        try:
-            with upstream(places["upstream"]) as there:
-                following.images(there, places["following"], claims)
-                bumps.prove(there, places["bumps"], claims)
-        except BuilderError as error:
-            claims.not_run("bases made of real wheels", error.message)
+        with upstream(places["upstream"]) as there:
+            following.images(there, places["following"], claims)
+            bumps.prove(there, places["bumps"], claims)
 
 
 if __name__ == "__main__":

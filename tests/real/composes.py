@@ -8,6 +8,7 @@ and after.
 
 import json
 import re
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,12 +34,14 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*):?\?")
 def prove(claims: Claims) -> None:
     """Check it all."""
     compose = _docker_compose(claims)
-    _ours(claims, compose)
     repository = copy(DEPLOYMENTS)
-    if repository is None:
-        claims.not_run("compose pin on every compose file of club-3090", "no copy at hand")
-        return
     with tempfile.TemporaryDirectory(prefix="builder-composes-") as name:
+        if compose is not None:
+            _ours(claims, compose)
+            _features(claims, compose, Path(name))
+        if repository is None:
+            claims.not_run("compose pin on every compose file of club-3090", "no copy at hand")
+            return
         project = Path(name) / "project"
         _deployments(claims, compose, project, _taken(repository, project))
 
@@ -81,10 +84,8 @@ def _without_images(resolved: Mapping[str, Any]) -> dict[str, Any]:
     return {**resolved, "services": services}
 
 
-def _ours(claims: Claims, compose: Path | None) -> None:
+def _ours(claims: Claims, compose: Path) -> None:
     """The compose files of this repository."""
-    if compose is None:
-        return
     with claims.group("Docker Compose resolves composes/demo.yml to the accepted digest"):
         images = _images(_resolved(compose, ROOT / "composes/demo.yml"))
         accepted = yaml.safe_load((ROOT / "lockfiles/images/demo.yaml").read_text())
@@ -102,6 +103,50 @@ def _ours(claims: Claims, compose: Path | None) -> None:
             "composes/tq3-mtp-genesis.yml resolves to the arguments of the image, and to port 8015",
             service["command"] == variant["image"]["command"]
             and service["ports"][0]["published"] == "8015",
+        )
+
+
+FEATURES = {
+    "merge.yml": "x-e: &e {image: vllm:v1, labels: [builder.variant=demo]}\nservices:\n"
+    "  a: {<<: *e, command: x}\n  b: {<<: [*e]}\n",
+    "alias.yml": "x-i: &i vllm:v1\nservices:\n  a:\n    image: *i # builder: demo\n",
+    "extends.yml": "services:\n  a: {extends: b}\n  b: {extends: {service: c}}\n"
+    "  c:\n    image: '${A:-x:${B}}'\n    labels: {builder.variant: demo}\n",
+    "documents.yml": "services:\n  a:\n    image: x:1\n    labels: {builder.variant: demo}\n"
+    "---\nservices:\n  a: {image: !!str 'x:2', ports: !reset []}\n",
+    "block.yml": "services:\n  a:\n    image: >-  # builder: demo\n      x:1\n    command: x\n",
+    "anchors.yml": "x-a: &a {image: x:1}\nx-b: &a {image: x:2}\nservices:\n  a:\n"
+    "    <<: *a\n    labels: {builder.variant: demo}\n    profiles: [p]\n",
+    "tabs.yml": "services:\n  a:\n    image:\tx:1\t# builder: demo\n    command: $${X:-0}\n",
+}
+"""What Compose has for services to share an image, and how scalars may stand."""
+
+
+def _features(claims: Claims, compose: Path, scratch: Path) -> None:
+    """Our reading of compose files against Docker Compose's: every service has the digest."""
+    project = scratch / "features"
+    for name in ("variants", "lockfiles", "overlays", "demo"):
+        shutil.copytree(ROOT / name, project / name)
+    (project / "builder.yaml").write_text("version: 1\npublish: registry.example/me/vllm\n")
+    for name, text in FEATURES.items():
+        (project / name).write_text(text)
+        (project / f"crlf-{name}").write_bytes(
+            b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+        )
+    builder = Builder(store=scratch / "store", project=project)
+    files = sorted(path.name for path in project.glob("*.yml"))
+    with claims.group("Docker Compose reads what services share as we do"):
+        done, _ = builder.ask("compose", "pin", *files)
+        wanted = {item["image"] for file in done["files"] for item in file["services"]}
+        images = [
+            image
+            for file in files
+            for image in _images(_resolved(compose, project / file)).values()
+        ]
+        claims.holds(
+            "Docker Compose reads what services share as we do",
+            len(wanted) == 1 and set(images) == wanted,
+            f"{len(images)} services of {len(files)} files",
         )
 
 

@@ -7,7 +7,7 @@ from builder.adapters.wheelhouse import Wheelhouse
 from builder.cli import show
 from builder.cli.settings import Settings
 from builder.cli.world import open_world
-from builder.errors import BuilderError, ProjectError
+from builder.errors import NetworkError, ProjectError
 from builder.lock.model import ImagePin
 from builder.oci import Platform
 from builder.project import Project
@@ -32,7 +32,7 @@ def wheels(claims: Claims) -> None:
         try:
             start = time.perf_counter()
             found = resolve_wheel(pin.project, pin.version, name=name, wheels=house, now=NOW).pin
-        except BuilderError as error:
+        except NetworkError as error:
             claims.not_run(f"{name} in the index", error.message)
             continue
         seconds = time.perf_counter() - start

@@ -71,10 +71,10 @@ class Commits:
 
     def commit(self, repository: str, commit: str) -> Commit:
         self.asked.append(commit)
-        found = [name for name in self.known if name.startswith(commit)]
-        if len(found) != 1:
+        assert len(commit) == 40, "History takes full ids"
+        if commit not in self.known:
             raise GoneError(f"{repository}: no commit {commit}")
-        return Commit(id=found[0], time=self.known[found[0]][0], subject="x")
+        return Commit(id=commit, time=self.known[commit][0], subject="x")
 
     def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
         here: str | None = commit

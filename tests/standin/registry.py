@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from builder.digest import Digest
@@ -192,6 +192,9 @@ class StandIn:
         return {"Location": path, "Range": f"0-{max(0, len(data) - 1)}"}
 
 
+ServedT = TypeVar("ServedT", bound=StandIn)
+
+
 def ranged(call: Call, data: bytes, *, headers: dict[str, str] | None = None) -> Reply:
     """``data``, or the part of it that the call asks for."""
     found = re.fullmatch(r"bytes=(\d+)-(\d*)", call.headers.get("range", ""))
@@ -215,7 +218,13 @@ def _error(status: int, code: str, message: str) -> Reply:
 @contextmanager
 def stand_in(tls: ssl.SSLContext | None = None) -> Iterator[StandIn]:
     """Serve one on a free loopback port."""
-    registry = StandIn()
+    with serving(StandIn(), tls) as registry:
+        yield registry
+
+
+@contextmanager
+def serving(registry: ServedT, tls: ssl.SSLContext | None = None) -> Iterator[ServedT]:
+    """Serve what is given on a free loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -25,6 +25,14 @@ class Response:
         self.headers: Mapping[str, str] = raw.headers
         """Names in any case."""
 
+    @property
+    def next_pages(self) -> tuple[str, ...]:
+        """Where ``Link`` says that the next page is (RFC 8288), as written: once, if at all."""
+        from requests.utils import parse_header_links  # noqa: PLC0415 - no build turns pages
+
+        links = parse_header_links(self.headers.get("Link", ""))
+        return tuple(item["url"] for item in links if "next" in item.get("rel", "").lower().split())
+
     def __enter__(self) -> Self:
         return self
 

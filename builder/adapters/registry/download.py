@@ -37,7 +37,7 @@ def stream(
     earlier: list[BuilderError] = []
     for source in sources:
         try:
-            yield from _read(transport, source, descriptor, hasher)
+            yield from resumed(transport, source, descriptor, hasher)
             break
         except OfflineError:
             raise
@@ -51,10 +51,11 @@ def stream(
         raise IntegrityError(f"{sources[-1].what}: expected {descriptor.digest}, got {got}")
 
 
-def _read(
+def resumed(
     transport: Transport, source: Request, descriptor: Descriptor, hasher: Hasher
 ) -> Iterator[bytes]:
-    """Bring ``hasher`` from where it stands to the size of the descriptor."""
+    """Yield what ``hasher`` has not seen of a blob, and bring it to the size of the descriptor.
+    Whether the digest is the right one is for the caller to look at."""
     attempts = source.attempts or transport.configuration.attempts
     fruitless = 0
     while True:
@@ -140,7 +141,7 @@ def _ranged(source: Request, headers: dict[str, str]) -> Request:
         url=source.url,
         endpoint=source.endpoint,
         repository=source.repository,
-        headers=headers,
+        headers={**source.headers, **headers},
         expected=_ANSWERS,
         attempts=source.attempts,
     )

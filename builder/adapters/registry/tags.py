@@ -88,10 +88,7 @@ def _page(body: bytes, *, at: str) -> list[str]:
 
 def _next(response: Response, *, endpoint: Endpoint, what: str) -> str | None:
     """Where the next page is; ``None`` behind the last one."""
-    from requests.utils import parse_header_links  # noqa: PLC0415 - no build asks for all tags
-
-    links = parse_header_links(response.headers.get("Link", ""))
-    found = [link["url"] for link in links if "next" in link.get("rel", "").lower().split()]
+    found = response.next_pages
     if not found:
         return None
     target = follow(response.url, found[0], what=what)

@@ -1,0 +1,86 @@
+"""Large files from the hub to their place on a disk.
+
+A file is written under the name of its digest, so that whoever comes back after a kill finds what
+is there already: it is hashed, and the rest is asked for. Only a whole and verified file gets its
+name.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.adapters.registry.download import resumed
+from builder.adapters.registry.request import Request
+from builder.adapters.registry.transport import Transport
+from builder.digest import CHUNK, Hasher
+from builder.errors import IntegrityError
+from builder.oci import Descriptor
+from builder.upstream import WantedFile
+
+_log = logging.getLogger(__name__)
+
+_MEDIA_TYPE = "application/octet-stream"
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """See :meth:`builder.upstream.Hub.alone_in`. The kernel drops the lock with the process."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.warning("%s: waiting for another download into it", directory)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def download(
+    transport: Transport, request: Request, file: WantedFile, advance: Callable[[int], None]
+) -> None:
+    """See :meth:`builder.upstream.Hub.download`.
+
+    Args:
+        request: Asks for the whole of it.
+    """
+    file.part.parent.mkdir(parents=True, exist_ok=True)
+    hasher = Hasher()
+    with file.part.open("a+b") as part:
+        _take_up(part, hasher, file.size, advance)
+        descriptor = Descriptor(media_type=_MEDIA_TYPE, digest=file.digest, size=file.size)
+        try:
+            if hasher.size < file.size:
+                for chunk in resumed(transport, request, descriptor, hasher):
+                    part.write(chunk)
+                    advance(len(chunk))
+            if (got := hasher.digest()) != file.digest:
+                raise IntegrityError(f"{request.what}: expected {file.digest}, got {got}")
+        except IntegrityError:
+            file.part.unlink()
+            raise
+        part.flush()
+        os.fsync(part.fileno())
+    file.target.parent.mkdir(parents=True, exist_ok=True)
+    file.part.replace(file.target)
+    _sync(file.target.parent)
+
+
+def _take_up(part: BinaryIO, hasher: Hasher, size: int, advance: Callable[[int], None]) -> None:
+    """Hash what an earlier call left. What is more than the file has is cut off."""
+    part.truncate(min(size, part.seek(0, os.SEEK_END)))
+    part.seek(0)
+    while chunk := part.read(CHUNK):
+        hasher.update(chunk)
+        advance(len(chunk))
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

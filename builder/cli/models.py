@@ -1,0 +1,235 @@
+"""``builder models``."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from builder.cli import show
+from builder.cli.app import Commands
+from builder.cli.progress import progress_for
+from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.site import VARIANT, Site
+from builder.errors import IntegrityError, ProjectError
+from builder.lock.model import ModelPin
+
+if TYPE_CHECKING:
+    from builder.models.place import Place
+    from builder.models.verify import Verified
+
+_SHOWN = 20
+"""How many files are named before the rest is only counted. ``--json`` names all."""
+
+_FETCHED_AT_ONCE = 4
+
+
+def _directory(*, exists: bool) -> Callable[[Any], Any]:
+    return click.option(
+        "--dir",
+        "root",
+        type=click.Path(exists=exists, file_okay=False, path_type=Path),
+        required=True,
+        metavar="DIR",
+        help="The model's directory (of several, one with a directory for each), or the hub's"
+        " cache.",
+    )
+
+
+_JOBS = click.option(
+    "-j", "--jobs", type=click.IntRange(1, 256), metavar="N", help="Files at once (default: cores)."
+)
+
+
+@click.group("models", cls=Commands)
+def command() -> None:
+    """Fetch weights, and hold those on a disk to the lock."""
+
+
+@command.command("fetch")
+@VARIANT
+@_directory(exists=False)
+@click.option("--cache", is_flag=True, help="Lay DIR out as the hub's cache, whatever it is now.")
+@_JOBS
+@shared_options
+@command_with_settings
+def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int | None) -> None:
+    """Bring the models of a variant to a directory, by commit and digest.
+
+    What is there is verified and stays; what is missing, short or wrong is fetched, and appears
+    when it is whole and verified. Run it again after an interrupt: it goes on.
+    """
+    from builder.models.fetch import fetch as bring
+
+    site = Site(settings)
+    models = _models(site, variant, root, cache=cache or None)
+    with site.at_work(variant) as world:
+        found = bring(
+            models,
+            hub=world.hub,
+            store=world.store,
+            progress=world.progress,
+            clock=time.time_ns,
+            threads=jobs or max(_FETCHED_AT_ONCE, _cores()),
+        )
+    _conclude(settings, variant, found)
+
+
+@command.command("verify")
+@VARIANT
+@_directory(exists=True)
+@click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
+@_JOBS
+@shared_options
+@command_with_settings
+def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int | None) -> None:
+    """Compare every file of a variant's models with its digest in the lock.
+
+    Fails where one is missing, short, wrong, without a digest, or beside those that are locked.
+    """
+    from builder.models.verify import verify as check
+
+    site = Site(settings)
+    models = _models(site, variant, root)
+    store = site.store
+    with store.lease():
+        found = check(
+            models,
+            store=store,
+            progress=progress_for(settings),
+            clock=time.time_ns,
+            threads=jobs or _cores(),
+            full=full,
+        )
+    _conclude(settings, variant, found)
+
+
+@command.command("sums")
+@VARIANT
+@click.option(
+    "--against",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Compare the lock with a checksum file that somebody publishes.",
+)
+@shared_options
+@command_with_settings
+def sums(settings: Settings, variant: str, against: Path | None) -> None:
+    """Print the locked digests of a variant's models as sha256sum does."""
+    from builder.models.checksums import LIMIT, checksums, compare, directory_digest, read_checksums
+
+    pins = _pins(Site(settings), variant)
+    text = "".join(checksums(pin, prefix="" if len(pins) == 1 else f"{pin.name}/") for pin in pins)
+    value: dict[str, Any] = {"variant": variant, "models": []}
+    published = None
+    if against is not None:
+        with against.open("rb") as file:
+            published = read_checksums(file.read(LIMIT + 1), at=str(against))
+    for pin in pins:
+        whole = directory_digest(pin)
+        item: dict[str, Any] = {
+            "model": pin.name,
+            "dirHash1": None if whole is None else whole.hex,
+            "files": {file.path: file.digest and str(file.digest) for file in pin.files},
+        }
+        if published is not None:
+            item["compared"] = compare(pin, published, at=str(against))
+        value["models"].append(item)
+    if published is not None:
+        said = (
+            f"{item['model']}: {item['compared']} of {len(item['files'])} files compared"
+            for item in value["models"]
+        )
+        text = "".join(f"{line}\n" for line in said)
+    show.result(settings, value, text.removesuffix("\n"))
+
+
+def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
+    """Say what came of it.
+
+    Raises:
+        IntegrityError: It is not what was locked.
+    """
+    value = {"variant": variant, "models": [_document(item) for item in found]}
+    failed = [item.pin.name for item in found if not item.ok]
+    if not failed:
+        show.result(settings, value, _text(found))
+        return
+    show.so_far(settings, value, _text(found))
+    raise IntegrityError(
+        f"models: {', '.join(failed)}: not what was locked",
+        hint="builder models fetch brings what is missing, short or wrong; remove what is extra, or"
+        " pin it by include; bump the pin where files are unhashed",
+    )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _pins(site: Site, variant: str) -> list[ModelPin]:
+    names = site.project.variant(variant).models
+    if not names:
+        raise ProjectError(
+            f"variants/{variant}.yaml: it names no models",
+            hint="builder add model OWNER/NAME pins one; its name goes under models",
+        )
+    pins = [site.project.models[name] for name in names]
+    for pin in pins:
+        if not pin.files:
+            raise ProjectError(
+                f"{pin.at}: no files are locked", hint=f"builder bump model {pin.name} locks them"
+            )
+    return pins
+
+
+def _models(
+    site: Site, variant: str, root: Path, *, cache: bool | None = None
+) -> list[tuple[ModelPin, "Place"]]:
+    from builder.models.place import place_of
+
+    pins = _pins(site, variant)
+    return [(pin, place_of(pin, root, alone=len(pins) == 1, cache=cache)) for pin in pins]
+
+
+def _document(item: "Verified") -> dict[str, Any]:
+    return {
+        "model": item.pin.name,
+        "repository": item.pin.repository,
+        "commit": str(item.pin.commit),
+        "directory": str(item.place.directory),
+        "bytes": sum(file.size or 0 for file in item.pin.files),
+        "hashed_bytes": item.hashed,
+        "counts": {str(state): count for state, count in item.counts.items()},
+        "files": [
+            {"path": file.path, "state": str(file.state), "detail": file.detail}
+            for file in item.files
+            if file.state != "ok"
+        ],
+        "tensors": list(item.tensors),
+    }
+
+
+def _text(found: "tuple[Verified, ...]") -> str:
+    states = list(found[0].counts)
+    rows = [
+        (
+            item.pin.name,
+            show.size(sum(file.size or 0 for file in item.pin.files)),
+            *(str(count) for count in item.counts.values()),
+        )
+        for item in found
+    ]
+    lines = [show.table(("MODEL", "SIZE", *(str(state).upper() for state in states)), rows)]
+    for item in found:
+        bad = [file for file in item.files if file.state != "ok"]
+        lines += [
+            ": ".join(filter(None, (item.pin.name, file.path, str(file.state), file.detail)))
+            for file in bad[:_SHOWN]
+        ]
+        if len(bad) > _SHOWN:
+            lines.append(f"{item.pin.name}: {len(bad) - _SHOWN} more")
+        lines += item.tensors
+    return "\n".join(lines)

@@ -1,0 +1,152 @@
+"""Where the files of a model are on a disk, and which there are.
+
+Two layouts are known. Plain: the directory is the model's (of several models each has a directory
+of its pin's name in it). The hub's cache: ``models--OWNER--NAME/snapshots/COMMIT``, whose files are
+links to ``blobs``.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from builder.errors import IntegrityError
+from builder.lock.model import ModelPin
+from builder.value import value
+
+_OWN = ".cache/huggingface"
+"""What huggingface_hub keeps about its downloads in a directory: no files of the model."""
+
+
+class Identity(NamedTuple):
+    """What changes when a file's bytes do: nobody can set back ``ctime_ns``."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Identity":
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
+
+
+@value
+class Place:
+    """The directory of one model. Links may lead anywhere in ``root`` and not out of it, because
+    ``root`` is what containers get to see."""
+
+    root: Path
+    directory: Path
+    scratch: Path
+    """For files that are not whole yet, on the same file system."""
+    blobs: Path | None = None
+    """Where the bytes are, in the hub's cache."""
+
+    def find(self, path: str) -> Path | None:
+        """Where the bytes of a file are, links followed; ``None`` where there is nothing.
+
+        Raises:
+            IntegrityError: A link leads out of ``root``, in a circle, or to nothing.
+        """
+        named = self.directory / path
+        if not os.path.lexists(named):
+            return None
+        real = Path(os.path.realpath(named))
+        if not real.is_relative_to(self.root):
+            raise IntegrityError(
+                f"a link out of the directory, to {str(real)!r}: who gets to see only"
+                f" {str(self.root)!r} finds nothing there"
+            )
+        if not real.exists():
+            target = str(real.relative_to(self.root))
+            raise IntegrityError(f"a link to {target!r}, which is not there")
+        return real
+
+    def target(self, path: str) -> Path:
+        """Where a file is to be put, instead of whatever is there.
+
+        Raises:
+            IntegrityError: Something is in the way that nobody but its owner may remove.
+        """
+        named = self.directory / path
+        parent = Path(os.path.realpath(named.parent))
+        if not parent.is_relative_to(self.root):
+            raise IntegrityError(
+                f"{str(named)!r}: its directory is a link out of {str(self.root)!r}",
+                hint="remove the link",
+            )
+        above = next(one for one in (named.parent, *named.parents) if os.path.lexists(one))
+        if not above.is_dir() or (named.is_dir() and not named.is_symlink()):
+            inside = "directory" if above.is_dir() else "file"
+            raise IntegrityError(f"{str(named)!r}: a {inside} is in its place", hint="remove it")
+        return named
+
+    def link(self, path: str, blob: Path) -> None:
+        """Let a file of a snapshot be a link to its bytes."""
+        named = self.target(path)
+        named.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.scratch / "link"
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(os.path.relpath(blob, named.parent))
+        fresh.replace(named)
+
+    @contextmanager
+    def open(self, real: Path) -> Iterator[tuple[BinaryIO, Identity]]:
+        """Open what :meth:`find` found. It must stay as it is until the block ends.
+
+        Raises:
+            IntegrityError: It is no regular file, or was written to meanwhile.
+        """
+        # Not blocking: a named pipe would wait for somebody to write.
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise IntegrityError("no regular file")
+            identity = Identity.of(status)
+            yield file, identity
+            if Identity.of(os.fstat(descriptor)) != identity:
+                raise IntegrityError("written to while it was read")
+
+    def paths(self) -> Iterator[str]:
+        """All that is in the directory, directories themselves left out, sorted by directory."""
+        yield from _below(str(self.directory), "")
+
+
+def place_of(pin: ModelPin, root: Path, *, alone: bool, cache: bool | None = None) -> Place:
+    """Where ``pin`` is in ``root``.
+
+    Args:
+        alone: Whether it is the only model, and ``root`` its own directory.
+        cache: Whether it is the hub's cache; ``None`` for as it looks.
+    """
+    real = Path(os.path.realpath(root))
+    held = real / f"models--{pin.repository.replace('/', '--')}"
+    if held.is_dir() if cache is None else cache:
+        return Place(
+            root=real,
+            directory=held / "snapshots" / pin.commit.hex,
+            scratch=held / ".builder",
+            blobs=held / "blobs",
+        )
+    directory = real if alone else real / pin.name
+    return Place(root=real, directory=directory, scratch=directory / _OWN / "builder")
+
+
+def _below(directory: str, prefix: str) -> Iterator[str]:
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        path = prefix + entry.name
+        if not entry.is_dir(follow_symlinks=False):
+            yield path
+        elif path != _OWN:
+            yield from _below(entry.path, f"{path}/")

@@ -1,0 +1,107 @@
+"""The files of a model together: shards that its index names, tensors that its pin speaks of."""
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from builder import canonical
+from builder.digest import Digest
+from builder.errors import IntegrityError
+from builder.lock.model import ModelPin
+from builder.models.place import Place
+from builder.models.safetensors import Header, read_header
+from builder.models.shards import (
+    LIMIT,
+    SUFFIX,
+    ShardIndex,
+    check_complete,
+    check_tensors,
+    listed,
+    read_index,
+)
+
+_VERSION = 1
+"""Raised where the same files would be judged otherwise."""
+
+
+def question(pin: ModelPin) -> Digest:
+    """What :func:`judge` answers, by content: the same files and assertions, the same findings."""
+    files = {file.path: file.digest and str(file.digest) for file in pin.files}
+    asked = [_VERSION, files, pin.require, pin.forbid, pin.tensors, pin.dtypes]
+    return Digest.of(canonical.encode(asked))
+
+
+def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...]:
+    """What is wrong with a model beyond the bytes of single files.
+
+    1. Each safetensors file has a header that fits it.
+    2. Each index names locked files that are here, and each tensor is where it says.
+    3. The tensors are those that the pin speaks of: names, count, dtypes.
+
+    Args:
+        good: The files that are what was locked; no other is looked into.
+    """
+    findings: list[str] = []
+    headers: dict[str, Header] = {}
+    for path in sorted(good):
+        if path.endswith(".safetensors"):
+            try:
+                headers[path] = _header(place, path, at=pin.name)
+            except IntegrityError as error:
+                findings.append(error.message)
+    for path in sorted(good):
+        if path.endswith(SUFFIX):
+            findings += _index_findings(pin, place, path, good, headers)
+    weights = {file.path for file in pin.files if file.path.endswith(".safetensors")}
+    if weights == headers.keys():  # of half a model it would not be known what it lacks
+        names = {name for header in headers.values() for name in header.dtypes}
+        try:
+            check_tensors(names, pin, at=pin.name)
+        except IntegrityError as error:
+            findings.append(error.message)
+        dtypes = {dtype for header in headers.values() for dtype in header.dtypes.values()}
+        if pin.dtypes and dtypes != set(pin.dtypes):
+            findings.append(
+                f"{pin.name}: its tensors are {listed(sorted(dtypes)) or 'none'}, the pin wants"
+                f" {listed(pin.dtypes)}"
+            )
+    return tuple(findings)
+
+
+def _header(place: Place, path: str, *, at: str) -> Header:
+    real = place.find(path)
+    if real is None:
+        raise IntegrityError(f"{at}: {path}: gone while the model was verified")
+    with place.open(real) as (file, identity):
+        return read_header(file, size=identity.size, at=f"{at}: {path}")
+
+
+def _index_findings(
+    pin: ModelPin,
+    place: Place,
+    path: str,
+    good: AbstractSet[str],
+    headers: Mapping[str, Header],
+) -> Iterator[str]:
+    try:
+        index = _index(place, path, at=pin.name)
+        check_complete(index, good, at=pin.name)
+    except IntegrityError as error:
+        yield error.message
+        return
+    lost = sorted(
+        f"{name} in {shard}"
+        for name, shard in index.weights.items()
+        if shard in headers and name not in headers[shard].dtypes
+    )
+    if lost:
+        yield f"{pin.name}: {path} names tensors that are not there: {listed(lost)}"
+
+
+def _index(place: Place, path: str, *, at: str) -> ShardIndex:
+    real = place.find(path)
+    if real is None:
+        raise IntegrityError(f"{at}: {path}: gone while the model was verified")
+    with place.open(real) as (file, identity):
+        if identity.size > LIMIT:
+            raise IntegrityError(f"{at}: {path}: {identity.size} bytes, the limit is {LIMIT}")
+        return read_index(file.read(), path=path, at=at)

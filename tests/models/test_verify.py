@@ -1,0 +1,358 @@
+"""Models on a disk against the lock (cases 16, 17)."""
+
+import json
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.digest import Digest
+from builder.lock.model import ModelFile
+from builder.models.hashing import Crew, at_once
+from builder.models.place import place_of
+from builder.models.remembered import SETTLED
+from builder.models.verify import State, verify
+from tests.memory_store import MemoryStore
+from tests.models.worlds import (
+    COMMIT,
+    SHARDS,
+    Counting,
+    checked,
+    lay,
+    pin_of,
+    safetensors,
+    tiny,
+    told,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return lay(tmp_path / "tiny", tiny())
+
+
+PIN = pin_of(tiny())
+TOTAL = sum(map(len, tiny().values()))
+
+
+def test_a_model_that_is_what_was_locked_is_in_order(root: Path, store: MemoryStore) -> None:
+    progress = Counting()
+    found = checked(PIN, root, store, progress=progress)
+    assert found.ok
+    assert found.counts == {
+        State.OK: 4,
+        State.MISSING: 0,
+        State.EXTRA: 0,
+        State.SHORT: 0,
+        State.WRONG: 0,
+        State.UNHASHED: 0,
+    }
+    assert (progress.total, progress.done, found.hashed) == (TOTAL, TOTAL, TOTAL)
+
+
+def test_each_kind_of_difference_is_counted_by_itself(root: Path, store: MemoryStore) -> None:
+    files = tiny()
+    pin = replace(PIN, files=(*PIN.files, ModelFile(path="vocab.txt")))
+    lay(
+        root,
+        {
+            "config.json": b"[]\n",
+            SHARDS[0]: files[SHARDS[0]][:-1],
+            "stale.safetensors": b"x",
+            "vocab.txt": b"a\n",
+            "sub/notes.txt": b"",
+        },
+    )
+    (root / SHARDS[1]).unlink()
+    found = checked(pin, root, store)
+    assert not found.ok
+    assert told(found) == {
+        "config.json": "wrong",
+        SHARDS[0]: "short",
+        SHARDS[1]: "missing",
+        "stale.safetensors": "extra",
+        "sub/notes.txt": "extra",
+        "vocab.txt": "unhashed",
+    }
+    assert {str(state): count for state, count in found.counts.items()} == {
+        "ok": 1, "missing": 1, "extra": 2, "short": 1, "wrong": 1, "unhashed": 1,
+    }  # fmt: skip
+    details = {file.path: file.detail for file in found.files}
+    old, new = Digest.of(b"{}\n"), Digest.of(b"[]\n")
+    assert details["config.json"] == f"expected {old}, got {new}"
+    size = len(files[SHARDS[0]])
+    assert details[SHARDS[0]] == f"{size - 1} bytes, wanted {size}"
+
+
+@pytest.mark.parametrize("path", sorted(tiny()))
+def test_any_flipped_bit_is_found(root: Path, store: MemoryStore, path: str) -> None:
+    for place in (0, len(tiny()[path]) // 2, len(tiny()[path]) - 1):
+        data = bytearray(tiny()[path])
+        data[place] ^= 1
+        (root / path).write_bytes(data)
+        assert told(checked(PIN, root, store)) == {path: "wrong"}
+
+
+def test_more_bytes_than_were_locked_are_wrong(root: Path, store: MemoryStore) -> None:
+    with (root / "config.json").open("ab") as file:
+        file.write(b"\n")
+    assert told(checked(PIN, root, store)) == {"config.json": "wrong"}
+
+
+def test_a_second_look_reads_nothing(root: Path, store: MemoryStore) -> None:
+    checked(PIN, root, store)
+    again = checked(PIN, root, store)
+    assert again.ok
+    assert again.hashed == 0
+    full = checked(PIN, root, store, full=True)
+    assert full.ok
+    assert full.hashed == TOTAL
+
+
+def test_a_changed_byte_is_found_also_where_the_mtime_was_set_back(
+    root: Path, store: MemoryStore
+) -> None:
+    checked(PIN, root, store)
+    file = root / SHARDS[0]
+    before = file.stat()
+    with file.open("r+b") as opened:
+        opened.seek(-1, os.SEEK_END)
+        opened.write(b"X")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+    found = checked(PIN, root, store)
+    assert told(found) == {SHARDS[0]: "wrong"}
+    assert found.hashed == before.st_size
+
+
+def test_a_file_in_the_place_of_another_is_hashed_anew(root: Path, store: MemoryStore) -> None:
+    checked(PIN, root, store)
+    other = root.parent / "other"
+    other.write_bytes(b"[]\n")
+    os.utime(other, ns=(0, (root / "config.json").stat().st_mtime_ns))
+    other.replace(root / "config.json")
+    assert told(checked(PIN, root, store)) == {"config.json": "wrong"}
+
+
+def test_a_file_of_just_now_is_not_remembered(root: Path, store: MemoryStore) -> None:
+    ctime = max(path.stat().st_ctime_ns for path in root.iterdir())
+    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED).ok
+    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED + 1).hashed > 0
+    assert checked(PIN, root, store).hashed == 0
+
+
+def test_a_new_lock_is_held_to_what_is_remembered(root: Path, store: MemoryStore) -> None:
+    checked(PIN, root, store)
+    other = pin_of(tiny() | {"config.json": b"[]\n"})
+    found = checked(other, root, store)
+    assert (told(found), found.hashed) == ({"config.json": "wrong"}, 0)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"{}", b"[]", b'{"files": [1], "judged": []}', b'{"files": [], "judged": 1}', b"\xff"],
+)
+def test_a_memo_that_is_none_counts_as_none(root: Path, store: MemoryStore, note: bytes) -> None:
+    checked(PIN, root, store)
+    (key,) = store.notes("model")
+    store.take_note("model", key, note)
+    found = checked(PIN, root, store)
+    assert (found.ok, found.hashed) == (True, TOTAL)
+
+
+def test_the_files_of_the_hubs_own_bookkeeping_are_no_extras(
+    root: Path, store: MemoryStore
+) -> None:
+    lay(root, {".cache/huggingface/download/x.incomplete": b"half"})
+    assert checked(PIN, root, store).ok
+    lay(root, {".cache/other": b""})
+    assert told(checked(PIN, root, store)) == {".cache/other": "extra"}
+
+
+def test_an_empty_place_has_nothing(tmp_path: Path, store: MemoryStore) -> None:
+    found = checked(PIN, tmp_path, store)
+    assert found.counts[State.MISSING] == 4
+    assert found.tensors == ()
+
+
+def cached(root: Path) -> Path:
+    """The hub's cache: blobs, and a snapshot of links to them."""
+    repository = root / "models--Team--Tiny"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    for path, data in tiny().items():
+        blob = f"blobs/{Digest.of(data).hex}"
+        lay(repository, {blob: data})
+        (snapshot / path).symlink_to(f"../../{blob}")
+    return snapshot
+
+
+def test_the_hubs_cache_is_read_by_commit(tmp_path: Path, store: MemoryStore) -> None:
+    snapshot = cached(tmp_path)
+    lay(tmp_path / "models--Team--Tiny/snapshots" / ("0" * 40), {"config.json": b"other"})
+    lay(tmp_path / "models--Team--Tiny", {"blobs/x.incomplete": b"half"})
+    found = checked(PIN, tmp_path, store)
+    assert found.ok
+    assert found.place.directory == snapshot
+    other = replace(PIN, commit=replace(PIN.commit, hex="1" * 40))
+    assert checked(other, tmp_path, store).counts[State.MISSING] == 4
+
+
+def test_a_link_out_of_the_directory_is_refused_and_its_target_told(
+    root: Path, store: MemoryStore
+) -> None:
+    outside = root.parent / "outside.safetensors"
+    (root / SHARDS[0]).rename(outside)
+    (root / SHARDS[0]).symlink_to(outside)
+    found = checked(PIN, root, store)
+    assert told(found) == {SHARDS[0]: "wrong"}
+    (detail,) = [file.detail for file in found.files if file.state is State.WRONG]
+    assert detail == (
+        f"a link out of the directory, to {str(outside)!r}: who gets to see only {str(root)!r}"
+        " finds nothing there"
+    )
+
+
+@pytest.mark.parametrize("target", ["gone", SHARDS[0]], ids=["nothing", "itself"])
+def test_a_link_to_nothing_is_wrong(root: Path, store: MemoryStore, target: str) -> None:
+    (root / SHARDS[0]).unlink()
+    (root / SHARDS[0]).symlink_to(target)
+    assert told(checked(PIN, root, store)) == {SHARDS[0]: "wrong"}
+
+
+def test_a_directory_may_be_a_link_that_stays_inside(tmp_path: Path, store: MemoryStore) -> None:
+    files = {"sub/config.json": b"{}"}
+    lay(tmp_path, {"real/config.json": b"{}"})
+    (tmp_path / "sub").symlink_to("real")
+    assert told(checked(pin_of(files), tmp_path, store)) == {"real/config.json": "extra"}
+
+
+def test_what_is_no_regular_file_is_wrong_and_nobody_waits_for_it(
+    root: Path, store: MemoryStore
+) -> None:
+    (root / "config.json").unlink()
+    os.mkfifo(root / "config.json")
+    (root / SHARDS[0]).unlink()
+    (root / SHARDS[0]).mkdir()
+    assert told(checked(PIN, root, store)) == {"config.json": "wrong", SHARDS[0]: "wrong"}
+
+
+def test_a_file_that_is_written_to_meanwhile_is_wrong_and_not_remembered(
+    root: Path, store: MemoryStore
+) -> None:
+    class Writer(Counting):
+        def advance(self, count: int) -> None:
+            os.utime(root / "config.json")
+
+    found = checked(PIN, root, store, progress=Writer(), threads=1)
+    assert [file.detail for file in found.files if file.path == "config.json"] == [
+        "written to while it was read"
+    ]
+    assert checked(PIN, root, store).hashed == 3
+
+
+def test_several_models_each_have_a_directory_of_their_name(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    other = pin_of({"config.json": b"[]"}, name="other", repository="Team/Other")
+    lay(tmp_path / "tiny", tiny())
+    lay(tmp_path / "other", {"config.json": b"[]", "x": b""})
+    places = [(pin, place_of(pin, tmp_path, alone=False)) for pin in (PIN, other)]
+    first, second = verify(
+        places, store=store, progress=Counting(), clock=lambda: 0, threads=2
+    )  # fmt: skip
+    assert (first.ok, told(second)) == (True, {"x": "extra"})
+
+
+ONE = {"a.safetensors": safetensors({"a": b"1"})}
+
+
+def with_index(weights: dict[str, str]) -> dict[str, bytes]:
+    """One file with one tensor, ``a``, and an index."""
+    index = json.dumps({"weight_map": weights}).encode()
+    return ONE | {"model.safetensors.index.json": index}
+
+
+@pytest.mark.parametrize(
+    "files, fields, finding",
+    [
+        pytest.param({"a.safetensors": b"x" * 9}, {}, "no safetensors file", id="header"),
+        pytest.param(
+            with_index({"a": "a.safetensors", "b": "b.safetensors"}),
+            {},
+            "names 2 files, 1 of them are missing: b.safetensors",
+            id="shard that is not locked",
+        ),
+        pytest.param(
+            with_index({"a": "a.safetensors", "b": "a.safetensors"}),
+            {},
+            "names tensors that are not there: b in a.safetensors",
+            id="tensor",
+        ),
+        pytest.param(
+            {"a.safetensors": safetensors({"mtp.fc.qweight": b"1"})},
+            {"require": ("mtp.fc.weight",), "forbid": ("mtp.fc.qweight",)},
+            "of 1 tensors it lacks mtp.fc.weight, which the pin requires and it has mtp.fc.qweight",
+            id="require and forbid",
+        ),
+        pytest.param(ONE, {"tensors": 2}, "of 1 tensors the pin wants 2", id="count"),
+        pytest.param(ONE, {"dtypes": ("BF16",)}, "are U8, the pin wants BF16", id="dtype"),
+        pytest.param({"a.json": b"{}"}, {"dtypes": ("U8",)}, "are none, the pin", id="no dtype"),
+        pytest.param({"a.json": b"{}"}, {"require": ("a",)}, "of 0 tensors it lacks", id="none"),
+    ],
+)  # fmt: skip
+def test_files_that_are_what_was_locked_can_still_make_no_model(
+    tmp_path: Path,
+    store: MemoryStore,
+    files: dict[str, bytes],
+    fields: dict[str, Any],
+    finding: str,
+) -> None:
+    pin = pin_of(files, **fields)
+    lay(tmp_path, files)
+    for _ in range(2):
+        found = checked(pin, tmp_path, store)
+        assert told(found) == {}
+        assert not found.ok
+        assert finding in "; ".join(found.tensors)
+
+
+def test_tensors_as_the_pin_has_them_are_in_order(root: Path, store: MemoryStore) -> None:
+    pin = replace(PIN, require=("embed",), forbid=("lm_head",), tensors=2, dtypes=("U8",))
+    assert checked(pin, root, store).ok
+
+
+def test_a_new_assertion_is_looked_at_though_all_files_are_remembered(
+    root: Path, store: MemoryStore
+) -> None:
+    checked(PIN, root, store)
+    found = checked(replace(PIN, forbid=("embed",)), root, store)
+    assert (found.hashed, len(found.tensors)) == (0, 1)
+    assert checked(PIN, root, store).ok
+
+
+def test_of_half_a_model_nothing_is_said_about_its_tensors(root: Path, store: MemoryStore) -> None:
+    (root / SHARDS[1]).unlink()
+    found = checked(replace(PIN, require=("mtp.fc.weight",)), root, store)
+    assert found.tensors == (
+        f"tiny: model.safetensors.index.json names 2 files, 1 of them are missing: {SHARDS[1]}",
+    )
+
+
+def test_an_interrupt_ends_what_is_under_way() -> None:
+    def work(crew: Crew, number: int) -> Digest:
+        if number == 0:
+            raise KeyboardInterrupt
+        with Path("/dev/zero").open("rb", buffering=0) as endless:
+            return crew.digest(endless)
+
+    before = threading.active_count()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        at_once(work, range(50), task=Counting(), threads=2) as results,
+    ):
+        next(results)
+    assert threading.active_count() == before
