@@ -39,6 +39,7 @@ COMMANDS = {
     "explain": "Say why two builds differ.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
     "models": "Fetch weights, and hold those on a disk to the lock.",
+    "key": "Make and keep the keys that images are signed with.",
     "store": "Verify, collect or measure the store.",
 }
 """Each command and its one line of help, in the order of the flow: known without loading it. A
