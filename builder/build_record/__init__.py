@@ -11,7 +11,7 @@ of, on any later day. It holds no time, no path of the machine and nothing of th
 
 from builder.build_record.build import Build, describe, settings_record
 from builder.build_record.needed import needed, own_layers
-from builder.build_record.read import Made, Record, RecordedBase, RecordedStep, read, recorded
+from builder.build_record.read import Made, Record, RecordedBase, RecordedStep, parse, recorded
 
 __all__ = [
     "Build",
@@ -22,7 +22,7 @@ __all__ = [
     "describe",
     "needed",
     "own_layers",
-    "read",
+    "parse",
     "recorded",
     "settings_record",
 ]

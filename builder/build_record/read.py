@@ -82,7 +82,7 @@ def recorded(digest: Digest, store: Store) -> Record:
         raise ProjectError(
             f"no record of image {digest} in the store", hint="build it again on this machine"
         )
-    record = read(raw, at=f"record of image {digest}")
+    record = parse(raw, at=f"record of image {digest}")
     if record.digest != digest:
         raise IntegrityError(
             f"record of image {digest}: it is that of {record.digest}",
@@ -91,7 +91,7 @@ def recorded(digest: Digest, store: Store) -> Record:
     return record
 
 
-def read(raw: bytes, *, at: str) -> Record:
+def parse(raw: bytes, *, at: str) -> Record:
     """The record in these bytes.
 
     Raises:
