@@ -37,6 +37,7 @@ COMMANDS = {
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
+    "manifest": "Print what is signed of an image: its manifest, provenance or SBOM.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
     "models": "Fetch weights, and hold those on a disk to the lock.",
     "key": "Make and keep the keys that images are signed with.",

@@ -92,6 +92,7 @@ def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world:
             (reference_name(item.variant.name, item.plan.platform), item.image.digest)
             for item in made
         ],
+        records=[(item.image.digest, _record(item, world)) for item in made],
         blobs=[blob for item in made for blob in _blobs(item)],
         output=f"{output}\n",
         until=min((day for item in made for day in item.until), default=None),
@@ -99,6 +100,10 @@ def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world:
     key = unchanged.key(variants, as_json=as_json)
     if raw is not None and world.store.note(notes.ANSWER, key) != raw:
         world.store.take_note(notes.ANSWER, key, raw)
+
+
+def _record(made: Build, world: World) -> Digest:
+    return Digest.of(world.store.note(notes.IMAGE, made.image.digest.hex) or b"")
 
 
 def _blobs(made: Build) -> Iterator[tuple[Digest, int]]:
