@@ -7,6 +7,7 @@ What a call runs through, top down::
     upload          blobs: asked for, mounted, sent
     session         one upload under way: one PUT, or chunks that resume
     tags            all tags of a repository, page by page
+    referrers       what refers to a manifest, page by page, or from the tag that stands in
     manifests       what headers say about a manifest, checked
     transport       one request: retries, redirects, waiting
     auth            the answer to a 401: tokens, Basic
