@@ -13,7 +13,7 @@ from tests.standin.registry import Call, Reply, StandIn, serving
 
 
 class ReferrersStandIn(StandIn):
-    """Lists what refers to a manifest, page by page; ``filters`` says whether it does so by type."""
+    """Lists what refers to a manifest, page by page; ``filters``: whether it does so by type."""
 
     def __init__(self) -> None:
         super().__init__()
