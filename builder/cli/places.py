@@ -1,17 +1,19 @@
 """From what a person writes to the place where an image and its signatures are."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder.adapters.store import FileStore
 from builder.adapters.store.attachments import LayoutPlace
+from builder.digest import Digest
 from builder.errors import GoneError, ProjectError, UsageError
 from builder.oci import Index, Manifest
 from builder.reference import Reference
 from builder.signatures.place import Place
 from builder.signatures.registry import RegistryPlace
+from builder.streams import stored
 from builder.world import World
 
 _LAYOUT = "oci:"
@@ -27,6 +29,15 @@ class Spot:
     open: Callable[[], Place]
     top: Callable[[], Manifest | Index | None]
     """What the reference names now."""
+    layers: FileStore | None = None
+    """The layout that the image is in."""
+
+    def at_hand(self, digest: Digest, store: FileStore) -> Iterator[bytes] | None:
+        """A blob of the layout, or of the store of this machine."""
+        for place in filter(None, (self.layers, store)):
+            if place.has(digest):
+                return stored(digest, place)
+        return None
 
 
 def spot_of(text: str, *, world: World, at: str) -> Spot:
@@ -89,4 +100,5 @@ def _in_layout(text: str, *, at: str) -> Spot:
         repository=name,
         open=lambda: LayoutPlace(FileStore(path)),
         top=top,
+        layers=store,
     )

@@ -4,7 +4,7 @@ The statement is of somebody whom we trust; the image's documents are whoever's.
 does not name must not be in the image, and what it names must be there.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from builder.base import config_of
@@ -119,18 +119,12 @@ def _difference(
     )
 
 
-def check_files(layer: SaidLayer, index: Callable[[], FileIndex], *, at: str) -> int:
+def check_files(layer: SaidLayer, found: FileIndex, *, at: str) -> int:
     """Hold the files of one layer of ours to the statement; returns how many were looked at.
-
-    Args:
-        index: Reads the layer. Not called for a layer of which no file is named.
 
     Raises:
         IntegrityError: A file is not there, is another one, or was not removed.
     """
-    if not layer.files:
-        return 0
-    found = index()
     for path, post in layer.files:
         entry = found.lookup(path)
         got = None if entry is None else entry.digest

@@ -1,6 +1,6 @@
 """An image, its signatures, and all that is demanded of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from builder.attest.statement import Statement
 from builder.digest import Digest
@@ -12,11 +12,19 @@ from builder.signatures.place import Place
 from builder.signatures.publish import SIGNED
 from builder.statements import PREDICATE_TYPES, Kind
 from builder.value import field, value
-from builder.verification.chain import SaidLayer, check_documents, layers_of
+from builder.verification.chain import (
+    SaidLayer,
+    check_documents,
+    check_files,
+    layers_of,
+)
 from builder.verification.vouched import Examined, Vouched, examine
 
 IMAGE = "image"
 """What is demanded of the image itself: that somebody says "this is it", in any form."""
+
+AtHand = Callable[[Digest], Iterator[bytes] | None]
+"""The bytes of a blob, ``None`` where they are not here. Nobody has verified them."""
 
 Enough = Callable[[str, Sequence[PublicKey]], None]
 """Whether these keys are enough for something that is demanded (:data:`IMAGE`, or a predicate's
@@ -34,7 +42,13 @@ class Verified:
     image: Digest
     claims: Mapping[str, Vouched]
     layers: tuple[SaidLayer, ...] = field(default=(), repr=False)
+    files: int = 0
+    """How many files were read and are what the statement says."""
     remarks: tuple[str, ...] = ()
+
+
+def _nothing(_: Digest) -> Iterator[bytes] | None:
+    return None
 
 
 def any_of(keys: Iterable[PublicKey]) -> Enough:
@@ -56,6 +70,7 @@ def verify(
     keys: Iterable[PublicKey],
     enough: Enough,
     demanded: Sequence[Kind] = tuple(Kind),
+    at_hand: AtHand = _nothing,
 ) -> Verified:
     """Verify an image by what lies beside it in ``place``.
 
@@ -63,6 +78,7 @@ def verify(
         keys: Those that may vouch for anything. The policy says for what.
         enough: The policy.
         demanded: The statements that must be there, beside a signature of the image itself.
+        at_hand: Layers of ours that can be read here; their files are held to the statement, too.
 
     Raises:
         GoneError: Nobody signed it, or the image is not there.
@@ -87,10 +103,24 @@ def verify(
     layers: tuple[SaidLayer, ...] = ()
     if Kind.MANIFEST in demanded:
         layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
+    files = sum(_files(layer, at_hand, at=at) for layer in layers if layer.step is not None)
     refused = tuple(f"{item.at}: {item.reason}" for item in collected.refused)
     return Verified(
-        image=image, claims=claims, layers=layers, remarks=(*examined.doubtful, *refused)
+        image=image,
+        claims=claims,
+        layers=layers,
+        files=files,
+        remarks=(*examined.doubtful, *refused),
     )
+
+
+def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int:
+    """How many files of a layer were looked at; none of one that is not at hand."""
+    if not layer.files or (chunks := at_hand(layer.digest)) is None:
+        return 0
+    from builder.verification.layers import index_of  # noqa: PLC0415 - where there is a layer
+
+    return check_files(layer, index_of(layer, chunks, at=at), at=at)
 
 
 def _best(
