@@ -56,16 +56,20 @@ def _layer(
     files: tuple[tuple[str, Digest | None], ...] = (),
 ) -> SaidLayer:
     return SaidLayer(
-        digest=Digest.parse(layer["digest"]),
+        digest=_digest(layer["digest"]),
         size=layer["size"],
-        diff_id=Digest.parse(layer["diff_id"]),
+        diff_id=_digest(layer["diff_id"]),
         step=step,
         files=files,
     )
 
 
+def _digest(text: str) -> Digest:
+    return Digest.parse(text, at="manifest statement", refusal=IntegrityError)
+
+
 def _post(file: Mapping[str, Any]) -> Digest | None:
-    return Digest.parse(file["post"]) if "post" in file else None
+    return _digest(file["post"]) if "post" in file else None
 
 
 def check_documents(
