@@ -25,6 +25,7 @@ COMMANDS = {
     "accept": "Record what a variant bakes to as expected.",
     "push": "Publish a built variant to a registry.",
     "load": "Load a built variant into the local Docker Engine.",
+    "key": "Make and keep the keys that images are signed with.",
     "lock": "Complete pins: fill in what a lock could say and does not.",
     "add": "Pin something new.",
     "bump": "Move a pin, after everything that depends on it was tried.",
@@ -42,7 +43,6 @@ COMMANDS = {
     "manifest": "Print what is signed of an image: its manifest, provenance or SBOM.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
     "models": "Fetch weights, and hold those on a disk to the lock.",
-    "key": "Make and keep the keys that images are signed with.",
     "store": "Verify, collect or measure the store.",
 }
 """Each command and its one line of help, in the order of the flow: known without loading it. A
