@@ -5,7 +5,9 @@ import re
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?")
 _SCP = re.compile(r"(?:[^/@:]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\]):(.+)", re.DOTALL)
-_OWNED = re.compile(r"[\w-][\w.-]*(?:/[\w.-]+)+")
+_OWNED = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
+_SCHEMES = frozenset({"file", "ftp", "ftps", "git", "http", "https", "ssh"})
+"""No hosts, though "https:" with too few slashes looks like one."""
 
 
 def public(address: str) -> str | None:
@@ -29,7 +31,9 @@ def public(address: str) -> str | None:
     plain = re.split(r"[?#]", address, maxsplit=1)[0]
     if match := _SCP.fullmatch(plain):
         path = match[2].lstrip("/")
-        return f"ssh://{match[1]}/{path}" if path and "@" not in path else None
+        if not path or "@" in path or match[1].lower() in _SCHEMES:
+            return None
+        return f"ssh://{match[1]}/{path}"
     return plain if _OWNED.fullmatch(plain) else None
 
 

@@ -44,7 +44,7 @@ def command(site: Site, name: str, kind: str, subject: str | None, output: Path 
     said = statement(record, Kind(kind), name=subject or record.variant)
     raw = envelope(said).payload
     if output is None:
-        click.get_binary_stream("stdout").write(raw)
+        click.echo(raw, nl=False)
         return
     try:
         with click.open_file(str(output), "wb", atomic=True) as file:

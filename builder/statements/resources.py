@@ -153,7 +153,7 @@ def _model(name: str, pin: Pin) -> Iterator[Resource]:
 def model_purl(pin: Pin) -> str | None:
     """A model's package URL, where it is on a hub of which the repository alone is said."""
     repository = pin.get("repository")
-    if repository is None or "://" in repository or repository.count("/") != 1:
+    if repository is None or "://" in repository or repository.count("/") > 1:
         return None
     return purl("huggingface", repository, pin["commit"])
 

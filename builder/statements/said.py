@@ -72,9 +72,9 @@ def wheel_purl(project: str, version: str) -> str:
 
 
 def git_uri(repository: str | None, commit: str, path: str | None = None) -> str | None:
-    """A commit, or a file of it (SPDX, package download location); ``None`` where the address is
-    not public."""
-    if repository is None:
+    """A commit, or a file of it (SPDX, package download location); ``None`` where nobody else can
+    reach the repository by its address."""
+    if repository is None or "://" not in repository:
         return None
     where = repository if repository.startswith("git+") else f"git+{repository}"
     return f"{where}@{commit}" + ("" if path is None else f"#{quote(path)}")
