@@ -13,13 +13,15 @@ from tests.standin.registry import Call, Reply, StandIn, serving
 
 
 class ReferrersStandIn(StandIn):
-    """Lists what refers to a manifest, page by page; ``filters`` says whether it does so by type."""
+    """Lists what refers to a manifest, page by page; ``filters``: whether it does so by type."""
 
     def __init__(self) -> None:
         super().__init__()
         self.filters = True
 
     def _good(self, call: Call) -> Reply:
+        if call.path == "/v2/":
+            return Reply()
         found = re.fullmatch(r"/v2/(?P<name>.+)/referrers/(?P<digest>.*)", call.path)
         if found:
             return self._referrers(call, found["name"], Digest.parse(found["digest"]))
