@@ -63,10 +63,10 @@ def twice(document: Any) -> Iterator[tuple[str, bytes]]:
             yield shown(path), text.replace(hole, f"{key}:{inner},{key}:{inner}").encode()
 
 
-def flipped(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each bit of each byte."""
+def flipped(raw: bytes, *, one_each: bool = False) -> Iterator[tuple[int, bytes]]:
+    """Each bit of each byte; or one of each byte, another from byte to byte."""
     for position in range(len(raw)):
-        for bit in range(8):
+        for bit in [position % 7] if one_each else range(8):
             changed = bytearray(raw)
             changed[position] ^= 1 << bit
             yield position, bytes(changed)
