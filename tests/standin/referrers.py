@@ -20,6 +20,8 @@ class ReferrersStandIn(StandIn):
         self.filters = True
 
     def _good(self, call: Call) -> Reply:
+        if call.path == "/v2/":
+            return Reply()
         found = re.fullmatch(r"/v2/(?P<name>.+)/referrers/(?P<digest>.*)", call.path)
         if found:
             return self._referrers(call, found["name"], Digest.parse(found["digest"]))
