@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from builder.attest.statement import Statement
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError
+from builder.errors import IntegrityError
 from builder.keys.signer import Signer
 from builder.oci import Index, Manifest
 from builder.signatures.place import Place
@@ -36,7 +36,7 @@ def sign(
 
 
 def signables(
-    top: Manifest | Index | None,
+    top: Manifest | Index,
     statements: Mapping[Digest, tuple[Statement, ...]],
     *,
     reference: str,
@@ -49,11 +49,8 @@ def signables(
         statements: What is said of which image: of one of these, at least.
 
     Raises:
-        GoneError: It names nothing.
         IntegrityError: It names other images than those that something is to be said of.
     """
-    if top is None:
-        raise GoneError(f"{reference}: there is no such image", hint="push it first: builder push")
     members = top.manifests if isinstance(top, Index) else ()
     images = (top.descriptor, *members)
     there = {image.digest for image in images}
