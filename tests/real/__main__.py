@@ -1,6 +1,6 @@
 """``make real``: bake, push and read back images of the real vLLM, and move its pins.
 
-Nothing of it is in this repository: the wheels come through pip and the diffs through git, pinned by
+Nothing of it is in this repository: wheels come through pip and diffs through git, pinned by
 lockfiles/. In this order: what real commits of Genesis say of themselves; compose files that people
 deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe on it;
 images of vLLM 0.22.0; and an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0, where
