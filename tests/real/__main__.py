@@ -2,10 +2,11 @@
 
 Nothing of it is in this repository: the wheel comes through pip and the diff through git, both
 pinned by lockfiles/. Last, what the index and an upstream of such bases have now is held against
-the lock. First, the SBOM is shown to those who know its form, what real commits of Genesis say of themselves, what 7b9fd319 does to
+the lock. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
 the real vLLM 0.20.2, and the steps of the main recipe on it, where copies of the repositories are
-at hand. Last, an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0: tags are resolved,
-and pins are bumped. Ends with status 1 if a claim does not hold.
+at hand; and SBOMs are shown to CycloneDX's own validator. Last, an upstream of bases made of the
+wheels 0.20.2, 0.21.0 and 0.22.0: tags are resolved, and pins are bumped. Ends with status 1 if a
+claim does not hold.
 """
 
 import sys
