@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from builder import notes
+from builder import canonical, notes
 from builder.adapters.store import FileStore
 from builder.build_record import needed, recorded
 from builder.digest import Digest
@@ -33,7 +33,7 @@ def test_a_record_of_before_still_keeps_what_gc_must_keep(built: Tiny) -> None:
     wanted = set(needed(built.store))
     image = built.references()["it"].removeprefix("sha256:")
     value = json.loads(built.store.note(notes.IMAGE, image) or b"")
-    built.store.take_note(notes.IMAGE, image, json.dumps(version_1(value)).encode())
+    built.store.take_note(notes.IMAGE, image, canonical.encode(version_1(value)))
     assert set(needed(built.store)) == wanted
     done = built.run("manifest", "it")
     assert (done.status, done.out) == (3, "")
