@@ -2,10 +2,12 @@
 
 import re
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?")
-_SCP = re.compile(r"(?:[^/@:]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\]):(.+)", re.DOTALL)
-_OWNED = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*")
+# Compiled when they are first looked for: nearly every address is a plain one.
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)"
+_HOST = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
+_SCP = r"(?:[^/@:]*@)?([\w.-]+|\[[0-9A-Fa-f:.]+\]):(.+)"
+_OWNED = r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*"
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/")
 _SCHEMES = frozenset({"file", "ftp", "ftps", "git", "http", "https", "ssh"})
 """No hosts, though "https:" with too few slashes looks like one."""
 
@@ -24,17 +26,20 @@ def public(address: str) -> str | None:
     >>> public("/home/me/vllm") is None
     True
     """
-    if match := _SCHEME.fullmatch(address):
+    start, _, rest = address.partition("https://")
+    if not start and rest[:1] not in ("", "/") and _PLAIN.issuperset(rest):
+        return address
+    if match := re.fullmatch(_SCHEME, address, re.DOTALL):
         return _url(match[1].lower(), match[2])
     if "\\" in address or "::" in address.partition("[")[0]:
         return None  # another system's path; a helper of git's, which runs what it is given
     plain = re.split(r"[?#]", address, maxsplit=1)[0]
-    if match := _SCP.fullmatch(plain):
+    if match := re.fullmatch(_SCP, plain, re.DOTALL):
         path = match[2].lstrip("/")
         if not path or "@" in path or match[1].lower() in _SCHEMES:
             return None
         return f"ssh://{match[1]}/{path}"
-    return plain if _OWNED.fullmatch(plain) else None
+    return plain if re.fullmatch(_OWNED, plain) else None
 
 
 def _url(scheme: str, rest: str) -> str | None:
@@ -42,6 +47,6 @@ def _url(scheme: str, rest: str) -> str | None:
     authority, slash, path = plain.partition("/")
     host = authority.rpartition("@")[2]
     # An "@" behind the host: a password with a slash in it looks like that.
-    if scheme == "file" or "@" in path or not _HOST.fullmatch(host):
+    if scheme == "file" or "@" in path or not re.fullmatch(_HOST, host):
         return None
     return f"{scheme}://{host}{slash}{path}"

@@ -98,7 +98,10 @@ def parse(raw: bytes, *, at: str) -> Record:
         IntegrityError: They are damaged, or a later builder wrote them.
     """
     try:
-        return _record(canonical.decode(raw, at=at))
+        value = canonical.decode(raw, at=at)
+        if canonical.encode(value) != raw:
+            raise ValueError("not as we write it")
+        return _record(value)
     except (BuilderError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise IntegrityError(
             f"{at}: damaged, or of another version of builder",

@@ -40,7 +40,7 @@ COMMANDS = {
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
-    "manifest": "Print what is signed of an image: its manifest, provenance or SBOM.",
+    "manifest": "Print the manifest, provenance or SBOM of an image.",
     "graph": "Draw a variant as DOT, Mermaid or SVG.",
     "models": "Fetch weights, and hold those on a disk to the lock.",
     "store": "Verify, collect or measure the store.",

@@ -35,10 +35,10 @@ from builder.statements import Kind, statement
     ),
 )
 def command(site: Site, name: str, kind: str, subject: str | None, output: Path | None) -> None:
-    """Print what is signed of an image: its manifest, provenance or SBOM.
+    """Print the manifest, provenance or SBOM of an image.
 
-    VARIANT is one that was built on this machine, or the digest of an image that was. What is
-    printed are the very bytes of the in-toto statement, without a line end.
+    VARIANT is one that was built on this machine, or the digest of an image that was. Printed are
+    the very bytes of the in-toto statement that is signed, without a line end.
     """
     record = _record(site, name)
     said = statement(record, Kind(kind), name=subject or record.variant)

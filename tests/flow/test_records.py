@@ -3,13 +3,16 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from builder import notes
+from builder import canonical, notes
 from builder.adapters.store import FileStore
 from builder.build_record import needed, recorded
 from builder.digest import Digest
 from builder.errors import IntegrityError
-from tests.flow.images import serve
+from builder.schema_check import schema
+from builder.statements import Kind, statement, statements
+from tests.flow.images import serve, write_layout
 from tests.flow.worlds import CONFIG, Tiny, base_image
 from tests.standin.registry import StandIn
 from tests.statements.test_records import version_1
@@ -30,7 +33,7 @@ def test_a_record_of_before_still_keeps_what_gc_must_keep(built: Tiny) -> None:
     wanted = set(needed(built.store))
     image = built.references()["it"].removeprefix("sha256:")
     value = json.loads(built.store.note(notes.IMAGE, image) or b"")
-    built.store.take_note(notes.IMAGE, image, json.dumps(version_1(value)).encode())
+    built.store.take_note(notes.IMAGE, image, canonical.encode(version_1(value)))
     assert set(needed(built.store)) == wanted
     done = built.run("manifest", "it")
     assert (done.status, done.out) == (3, "")
@@ -80,3 +83,35 @@ def test_two_variants_of_one_image_are_told_apart(built: Tiny) -> None:
     )
     assert built.run("build", "it").status == 0
     assert json.loads(built.run("manifest", "it").out)["predicate"]["variant"]["name"] == "it"
+
+
+@pytest.mark.parametrize("pinned", [True, False], ids=["pinned", "in a layout"])
+def test_an_image_on_a_base_says_what_the_base_is(
+    tiny: Tiny, registry: StandIn, pinned: bool
+) -> None:
+    made = base_image()
+    if pinned:
+        serve(registry, made)
+        tiny.pin(made)
+        below = None
+    else:
+        write_layout(tiny.root / "bases/it", made)
+        below = {"layout": "bases/it", "digest": str(made.digest)}
+    tiny.overlay("it", files={"vllm/config.py": (CONFIG, b"SIZE = 256\n")})
+    tiny.variant("it", "it", base=below)
+    built = tiny.bake()
+    made_of = recorded(built.image.digest, tiny.store)
+    said = statement(made_of, Kind.MANIFEST, name="x").predicate
+    assert len(statements(made_of, name="x")) == 3
+    Draft202012Validator(schema("manifest")).validate(said)
+    layers = [layer.digest for layer in built.image.manifest.layers]
+    assert [
+        *(item["digest"] for item in said["base"]["layers"]),
+        *(step["layer"]["digest"] for step in said["steps"]),
+    ] == list(map(str, layers))
+    diff_ids = [
+        *(item["diff_id"] for item in said["base"]["layers"]),
+        *(step["layer"]["diff_id"] for step in said["steps"]),
+    ]
+    assert json.loads(built.image.config)["rootfs"]["diff_ids"] == diff_ids
+    assert ("reference" in said["base"], "vllm" in said["pins"]) == (pinned, pinned)
