@@ -4,8 +4,9 @@ Nothing of it is in this repository: the wheel comes through pip and the diff th
 pinned by lockfiles/. Last, what the index and an upstream of such bases have now is held against
 the lock. First, what real commits of Genesis say of themselves, what 7b9fd319 does to
 the real vLLM 0.20.2, and the steps of the main recipe on it, where copies of the repositories are
-at hand. Last, an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0: tags are resolved,
-and pins are bumped. Ends with status 1 if a claim does not hold.
+at hand; also what cosign, skopeo and oras make of our signatures. Last, an upstream of bases made
+of the wheels 0.20.2, 0.21.0 and 0.22.0: tags are resolved, and pins are bumped. Ends with status 1
+if a claim does not hold.
 """
 
 import sys
@@ -26,6 +27,7 @@ from tests.real import (
     genesis_facts,
     main_recipe,
     reading,
+    signatures,
 )
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
 from tests.real.workshop import workshop
@@ -38,6 +40,7 @@ def main() -> int:
     )
     genesis_facts.prove(claims)
     composes.prove(claims)
+    signatures.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()
