@@ -99,7 +99,7 @@ def test_a_hint_decides_nothing() -> None:
     ("envelope", "why"),
     [
         (Envelope(payload_type="text/plain", payload=GOOD.payload), "payload type"),
-        (stated(_type="https://in-toto.io/Statement/v0.1"), "expected a https"),
+        (stated(_type="https://in-toto.io/Statement/v0.9"), "expected a https"),
         (stated(subject=[{"digest": {"sha256": OTHER.hex}}]), "about another image"),
         (stated(subject=[{"digest": {"sha512": "0" * 128}}]), "no sha256"),
         (stated(subject=[]), "subjects"),

@@ -15,6 +15,7 @@ from builder.adapters.registry.manifests import (
     describe,
     descriptor_of,
 )
+from builder.adapters.registry.put import put_manifest
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.tags import all_tags
 from builder.adapters.registry.transport import Transport
@@ -170,26 +171,8 @@ class RegistryClient:
         Raises:
             IntegrityError: The target names another digest, or the registry stored another.
         """
-        digest = manifest.digest
-        if target.digest is not None and target.digest != digest:
-            raise IntegrityError(f"{target}: expected {target.digest}, the manifest is {digest}")
         endpoint = self._configuration.origin(target.registry)
-        response = self._transport.send(
-            Request(
-                what=str(target),
-                method="PUT",
-                url=endpoint.url(target.repository, f"manifests/{target.tag or digest}"),
-                endpoint=endpoint,
-                repository=endpoint.repository(target.repository),
-                push=True,
-                headers={"Content-Type": manifest.media_type},
-                body=manifest.raw,
-                expected=frozenset({201}),
-            )
-        )
-        drain(response)
-        check_header(response, digest, what=str(target))
-        return "OCI-Subject" in response.headers
+        return put_manifest(self._transport, endpoint, target, manifest)
 
     def _ask(self, reference: Reference, question: Callable[[Endpoint], _T]) -> _T:
         """The answer of the first mirror that has one, else the origin's answer or error."""
