@@ -74,6 +74,11 @@ class Plan:
     strict: bool = False
     """Whether hunks were forbidden to move."""
 
+    @property
+    def derivation(self) -> Digest | None:
+        """The id of the last step, which is all that was asked; ``None`` without steps."""
+        return self.steps[-1].derivation.id if self.steps else None
+
 
 def plan(
     variant: Variant,

@@ -25,7 +25,7 @@ def title(bump: Bump) -> str:
     """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``."""
     moved = [move for move in bump.moves if move.changes] or list(bump.moves)
     if not moved:
-        return "nothing to bump"
+        return "nothing to lock"
     first = moved[0]
     names = ", ".join(move.pin.name for move in moved)
     if first.before is None:
@@ -142,21 +142,21 @@ def _about(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is not None and move.changes:
         yield _apart(distance)
         for commit in distance.ahead[:_COMMITS]:
-            yield f"  {_day(commit)} {commit.id[:12]} {_plain(commit.subject)}"
+            yield f"  {_day(commit)} {commit.id[:12]} {plain(commit.subject)}"
         if (more := len(distance.ahead) - _COMMITS) > 0:
             yield f"  and {more} more"
-        yield from (f"  lost: {c.id[:12]} {_plain(c.subject)}" for c in distance.behind[:_COMMITS])
-    yield from move.resolved.remarks
+        yield from (f"  lost: {c.id[:12]} {plain(c.subject)}" for c in distance.behind[:_COMMITS])
+    yield from map(plain, move.resolved.remarks)
 
 
 def _trial(trial: VariantTrial) -> Iterator[str]:
     yield f"{trial.variant}: {_conclusion(trial)}"
-    yield from (f"  refused: {_first(error.message)}" for error in trial.refusals)
+    yield from (f"  refused: {first(error.message)}" for error in trial.refusals)
     width = max((len(step.step.name) for step in trial.steps), default=0)
     for step in trial.steps:
         yield f"  {step.step.name.ljust(width)}  {step.verdict}"
         yield from (f"    {line}" for line in _details(step))
-    yield from (f"  warning: {_plain(line)}" for line in trial.warnings)
+    yield from (f"  warning: {plain(line)}" for line in trial.warnings)
 
 
 def _conclusion(trial: VariantTrial) -> str:
@@ -171,11 +171,11 @@ def _conclusion(trial: VariantTrial) -> str:
 
 def _details(step: StepTrial) -> Iterator[str]:
     if step.error is not None:
-        yield _first(step.error.message)
+        yield first(step.error.message)
         if isinstance(step.error, PatchError):
-            yield from map(_plain, step.error.findings)
+            yield from map(plain, step.error.findings)
         if step.error.hint:
-            yield f"hint: {_plain(step.error.hint)}"
+            yield f"hint: {plain(step.error.hint)}"
     if step.below is not None:
         yield f"tried without {step.below}, which failed"
     if step.output is not None:
@@ -231,8 +231,8 @@ def _history(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is None or not (distance.ahead or distance.behind):
         return
     commits = [
-        *(f"+ {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.ahead),
-        *(f"- {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.behind),
+        *(f"+ {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.ahead),
+        *(f"- {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.behind),
     ]
     if (more := len(commits) - _COMMITS) > 0:
         commits[_COMMITS:] = [f"and {more} more"]
@@ -251,7 +251,7 @@ def _rows(trial: VariantTrial) -> Iterator[str]:
     size = "" if trial.size is None else f"{trial.size / 1e6:.1f} MB in a registry"
     yield f"| {name} | | **{'passes' if trial.passes else 'fails'}** | {size} |"
     for error in trial.refusals:
-        yield f"| | | refused | {code(_first(error.message))} |"
+        yield f"| | | refused | {code(first(error.message))} |"
     for step in trial.steps:
         details = "<br>".join(map(code, _details(step)))
         yield f"| | {code(step.step.name)} | {step.verdict} | {details} |"
@@ -266,10 +266,10 @@ def _apart(distance: Distance) -> str:
 
 def code(line: str) -> str:
     """A text as Markdown code, in a table, too, whatever it has in it."""
-    plain = _plain(line).replace("|", "\\|")
-    ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
-    pad = " " if plain.startswith("`") or plain.endswith("`") or not plain else ""
-    return f"{ticks}{pad}{plain}{pad}{ticks}"
+    escaped = plain(line).replace("|", "\\|")
+    ticks = "`" * (1 + max(map(len, re.findall("`+", escaped)), default=0))
+    pad = " " if escaped.startswith("`") or escaped.endswith("`") or not escaped else ""
+    return f"{ticks}{pad}{escaped}{pad}{ticks}"
 
 
 def fenced(lines: list[str]) -> list[str]:
@@ -279,13 +279,14 @@ def fenced(lines: list[str]) -> list[str]:
     return [fence, *lines, fence]
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     """On one line, without what would steer a terminal."""
     return "".join(filter(str.isprintable, " ".join(line.split())))
 
 
-def _first(message: str) -> str:
-    return _plain(message.partition("\n")[0])
+def first(message: str) -> str:
+    """The first line of a message, as :func:`plain` has it."""
+    return plain(message.partition("\n")[0])
 
 
 def _day(commit: Commit) -> str:

@@ -1,6 +1,7 @@
 """What ``check`` finds, and where."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,6 +30,19 @@ class Finding:
     message: str
     hint: str | None = None
     exit_status: int = 0
+
+
+_WORST = (4, 5, 6, 3, 7, 9)
+"""Exit statuses, the worst first: bytes that are not what they were said to be, a rule that is
+broken, a step that does not apply, a file of the project, what upstream no longer has, this
+machine. Whatever may be over by itself (the network) comes last."""
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """The status of the worst finding; 0 where there are warnings alone."""
+    found = {item.exit_status for item in findings} - {0}
+    order = {status: place for place, status in enumerate(_WORST)}
+    return min(found, key=lambda status: order.get(status, len(order)), default=0)
 
 
 def error_at(at: str, error: BuilderError) -> Finding:

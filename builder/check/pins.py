@@ -28,20 +28,34 @@ def models(lock: Lock) -> Iterator[Finding]:
             yield warning_at(pin.at, f"{lacking} of {len(pin.files)} files are without a digest")
 
 
+def known_failures(lock: Lock) -> Iterator[Finding]:
+    """Pins that were moved although a variant failed."""
+    for pin in _pins(lock):
+        if pin.failing:
+            yield warning_at(
+                pin.at,
+                f"it was pinned although these fail with it: {', '.join(pin.failing)}",
+                hint="mend or remove them, and take them off 'failing'; the next bump tries them",
+            )
+
+
 def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterator[Finding]:
     """Pins and overlays that no variant names: dead weight that looks alive."""
     used = {key for variant in variants for key in uses(variant, lock.pulls)}
-    pins: list[Pin] = [
+    for pin in _pins(lock):
+        if (type(pin), pin.name) not in used:
+            yield warning_at(pin.at, "no variant uses it", hint="remove it, or use it")
+    for name in project.overlays:
+        if (OverlayStep, name) not in used:
+            yield warning_at(f"overlays/{name}", "no variant uses it", hint="remove it, or use it")
+
+
+def _pins(lock: Lock) -> tuple[Pin, ...]:
+    return (
         *lock.images.values(),
         *lock.pulls.values(),
         *lock.sources.values(),
         *lock.wheels.values(),
         *lock.genesis.values(),
         *lock.models.values(),
-    ]
-    for pin in pins:
-        if (type(pin), pin.name) not in used:
-            yield warning_at(pin.at, "no variant uses it", hint="remove it, or use it")
-    for name in project.overlays:
-        if (OverlayStep, name) not in used:
-            yield warning_at(f"overlays/{name}", "no variant uses it", hint="remove it, or use it")
+    )

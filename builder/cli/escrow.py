@@ -79,7 +79,7 @@ def _document(item: Kept) -> dict[str, Any]:
         "digest": str(item.entry.digest),
         "blobs": {"present": item.present, "mounted": item.mounted, "copied": item.copied},
         "copied_bytes": item.copied_bytes,
-        "recorded": "before" if item.recorded else "now",
+        "known": item.recorded,
     }
 
 

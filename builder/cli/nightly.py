@@ -72,13 +72,20 @@ def command(
 
 @contextmanager
 def _summarised(told: list[Morning], summary: Path | None) -> Iterator[None]:
-    """Write what was told by then, also of a night that is broken off."""
-    try:
+    """Write what was told by then, also of a night that is broken off; that it can be written is
+    found out before."""
+    if summary is None:
         yield
-    finally:
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(nightly_report.markdown(told))
+        return
+    try:
+        file = summary.open("a", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--summary: {summary}: cannot be written: {error.strerror}") from error
+    with file:
+        try:
+            yield
+        finally:
+            file.write(nightly_report.markdown(told))
 
 
 def _proposed(outcome: Outcome, proposer: Callable[[Outcome], Proposed] | None) -> Morning:
