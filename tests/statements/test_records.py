@@ -103,6 +103,8 @@ NOT_KEPT: Mapping[type, Mapping[str, str]] = {
         "include": "what the files were chosen by; they are there",
         "require": "as include",
         "forbid": "as include",
+        "tensors": "what is in the files, which are pinned by content",
+        "dtypes": "as tensors",
     },
 }
 OTHER = {
