@@ -147,6 +147,15 @@ class EnvironmentFault(BuilderError):
     exit_status = 9
 
 
+class PasswordError(EnvironmentFault):
+    """A private key needs a password: there is none, or it does not open the key. That the key's
+    file is damaged cannot be told from that."""
+
+    usual_hint: ClassVar[str | None] = (
+        "BUILDER_KEY_PASSWORD_FILE names a file with the password; on a terminal it is asked for"
+    )
+
+
 WORST = (4, 9, 14, 3, 2, 5, 6, 7, 15, 8)
 """Exit statuses, the worst first, where there are several: bytes that are not what they must be,
 what does not get better by itself, what a person has to decide, what has gone, what may have passed

@@ -18,6 +18,7 @@ STATUSES = {
     "RateLimitError": 15,
     "OfflineError": 8,
     "EnvironmentFault": 9,
+    "PasswordError": 9,
 }
 KINDS = {
     name: kind
