@@ -79,7 +79,7 @@ def tried(
         ProjectError: A lockfile cannot be read.
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
-    after = Project(project.root, replaced=files)
+    after = Project(project.root, replaced=files, acceptance=project.acceptance)
     named = tuple(variants) or tuple(users(project, [move.pin for move in moves]))
     trials = tuple(
         try_variant(after, name, world=world, platform=platform, before=project) for name in named

@@ -8,7 +8,8 @@ from enum import StrEnum
 from builder.errors import BuilderError
 
 _PLACE = re.compile(
-    r"((?:builder\.yaml|(?:variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
+    r"((?:builder\.yaml|trust\.yaml(?:\.sig\.jsonl)?"
+    r"|(?:trust|variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
     re.DOTALL,
 )
 
@@ -32,10 +33,11 @@ class Finding:
     exit_status: int = 0
 
 
-_WORST = (4, 5, 6, 3, 7, 9)
-"""Exit statuses, the worst first: bytes that are not what they were said to be, a rule that is
-broken, a step that does not apply, a file of the project, what upstream no longer has, this
-machine. Whatever may be over by itself (the network) comes last."""
+_WORST = (4, 10, 11, 12, 13, 5, 6, 3, 7, 9)
+"""Exit statuses, the worst first: bytes that are not what they were said to be, signatures that do
+not verify or are not those that are wanted, a rule that is broken, a step that does not apply, a
+file of the project, what upstream no longer has, this machine. Whatever may be over by itself (the
+network) comes last."""
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
