@@ -159,3 +159,12 @@ class EnvironmentFault(BuilderError):
     """This machine lacks something: no engine, no git, no pip, no space."""
 
     exit_status = 9
+
+
+class PasswordError(EnvironmentFault):
+    """A private key needs a password: there is none, or it does not open the key. That the key's
+    file is damaged cannot be told from that."""
+
+    usual_hint: ClassVar[str | None] = (
+        "BUILDER_KEY_PASSWORD_FILE names a file with the password; on a terminal it is asked for"
+    )

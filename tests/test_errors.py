@@ -22,6 +22,7 @@ STATUSES = {
     "RateLimitError": 8,
     "OfflineError": 8,
     "EnvironmentFault": 9,
+    "PasswordError": 9,
 }
 KINDS = {
     name: kind

@@ -25,6 +25,7 @@ COMMANDS = {
     "accept": "Record what a variant bakes to as expected.",
     "push": "Publish a built variant to a registry.",
     "load": "Load a built variant into the local Docker Engine.",
+    "key": "Make and keep the keys that images are signed with.",
     "lock": "Complete pins: fill in what a lock could say and does not.",
     "add": "Pin something new.",
     "bump": "Move a pin, after everything that depends on it was tried.",

@@ -48,6 +48,15 @@ class PublicKey:
         ).encode()
 
     @property
+    def openssh(self) -> bytes:
+        """The line that OpenSSH has for it, without a comment."""
+        key: Any = serialization.load_der_public_key(self.spki)
+        line: bytes = key.public_bytes(
+            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+        )
+        return line + b"\n"
+
+    @property
     def hint(self) -> str:
         """What Sigstore bundles name a key by: base64 of the sha256 of its SPKI."""
         return b64encode(bytes.fromhex(Digest.of(self.spki).hex)).decode()
@@ -100,7 +109,7 @@ def public_key(key: object, *, at: str) -> PublicKey:
     kind = _kind(key)
     if kind is None or not isinstance(key, EllipticCurvePublicKey | Ed25519PublicKey):
         raise IntegrityError(
-            f"{at}: expected a key on P-256 or Ed25519, got {type(key).__name__}",
+            f"{at}: expected a key on P-256 or Ed25519, got {_told(key)}",
             hint="builder key generate makes one that every reader takes",
         )
     spki = key.public_bytes(
@@ -110,6 +119,13 @@ def public_key(key: object, *, at: str) -> PublicKey:
     digest = Digest.of(b64decode(line.split()[1]))
     named = b64encode(bytes.fromhex(digest.hex)).decode().rstrip("=")
     return PublicKey(type=kind, spki=spki, fingerprint=f"SHA256:{named}")
+
+
+def _told(key: object) -> str:
+    """What a key is, for people."""
+    if isinstance(key, EllipticCurvePublicKey):
+        return f"one on {key.curve.name}"
+    return type(key).__name__.removesuffix("PublicKey").lstrip("_")
 
 
 def _kind(key: object) -> KeyType | None:

@@ -12,7 +12,10 @@ from builder.cli.app import COMMANDS, app
 from tests.cli.conftest import Builder
 from tests.plugins.golden import Golden
 
-GROUPED = ("store verify", "store gc", "store du", "compose pin", "compose check")
+GROUPED = (
+    *("store verify", "store gc", "store du", "compose pin", "compose check"),
+    *(f"key {name}" for name in ("generate", "import", "export", "list", "rotate", "revoke")),
+)
 """The commands of groups."""
 
 

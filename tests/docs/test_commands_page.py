@@ -75,6 +75,13 @@ JSON = {
     "nightly": ["nightly --offline"],
     "matrix": ["matrix"],
     "escrow": ["escrow demo --to registry.example/acme/escrow"],
+    "key": [
+        "key generate ci --allow-plaintext",
+        "key export ci",
+        "key rotate ci --allow-plaintext",
+        "key list",
+        "key revoke ci",
+    ],
     "store": ["store verify", "store gc --dry-run", "store du"],
 }
 

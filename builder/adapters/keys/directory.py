@@ -1,0 +1,290 @@
+"""Keys by name, in a directory of the user's: ``NAME.key``, ``NAME.pub``, and ``NAME.json`` where
+there is more to say.
+
+A key is there once its ``.key`` is, which is written last. Files appear whole; processes that write
+wait for one another. The directory is not the trust policy: its states say what this user shall not
+sign with any more, and nobody else reads them.
+"""
+
+import fcntl
+import logging
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+
+from builder import canonical
+from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
+from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
+from builder.value import value
+
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""A name. It has no dot and no slash: what has one is a file."""
+_log = logging.getLogger(__name__)
+
+
+class KeyState(StrEnum):
+    """What its owner does with a key."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    """It has a successor, and signs beside it for a while."""
+    REVOKED = "revoked"
+    """Nothing is signed with it."""
+
+
+@value
+class KeptKey:
+    """A key of the directory, as far as can be said without its password."""
+
+    name: str
+    public: PublicKey
+    state: KeyState = KeyState.ACTIVE
+    successor: str | None = None
+    reason: str | None = None
+
+
+def keys_directory(environment: Mapping[str, str]) -> Path:
+    """``BUILDER_KEYS``, or ``builder/keys`` in the user's configuration (XDG Base Directory
+    Specification)."""
+    if path := environment.get("BUILDER_KEYS"):
+        return Path(path)
+    configuration = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(configuration):  # noqa: PTH117 - "" is no path; as for the store
+        configuration = os.path.expanduser("~/.config")  # noqa: PTH111 - as above
+    return Path(configuration) / "builder" / "keys"
+
+
+class KeyDirectory:
+    """The keys in ``path``, which is made with the first of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all keys, sorted."""
+        try:
+            found = [path.stem for path in self.path.iterdir() if path.suffix == ".key"]
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise EnvironmentFault(f"{self.path}: cannot be listed: {error.strerror}") from error
+        return tuple(sorted(name for name in found if NAME.fullmatch(name)))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a key of that name."""
+        return self._path(name, "key").exists()
+
+    def entry(self, name: str) -> KeptKey:
+        """What is known of a key.
+
+        Raises:
+            UsageError: There is none of that name.
+            IntegrityError: A file of it is not what it must be.
+        """
+        self._there(name)
+        path = self._path(name, "pub")
+        public = read_public_key(_read(path), at=str(path))
+        return _noted(name, public, self._path(name, "json"))
+
+    def private(self, name: str) -> Path:
+        """The file of the private half.
+
+        Raises:
+            UsageError: There is none of that name.
+        """
+        self._there(name)
+        return self._path(name, "key")
+
+    def check_free(self, name: str, *, force: bool) -> None:
+        """Refuse a name that is taken, before anybody is asked for a password.
+
+        Raises:
+            UsageError: There is one of that name, or it is no name.
+        """
+        if self.has(name) and not force:
+            raise UsageError(
+                f"there is a key {name!r} in {self.path}",
+                hint="take another name; --force puts the new key in its place, for good",
+            )
+
+    def put(self, name: str, private: bytes, public: PublicKey, *, force: bool) -> None:
+        """Keep a key. With ``force`` the one of that name is gone for good.
+
+        Raises:
+            UsageError: As for :meth:`check_free`.
+            EnvironmentFault: The directory cannot be written, or others can write there.
+        """
+        with self._exclusive():
+            self.check_free(name, force=force)
+            self._path(name, "json").unlink(missing_ok=True)
+            write_whole(self._path(name, "pub"), public.pem, mode=0o644, force=True)
+            write_whole(self._path(name, "key"), private, mode=0o600, force=True)
+
+    def mark(
+        self,
+        name: str,
+        *,
+        state: KeyState,
+        successor: str | None = None,
+        reason: str | None = None,
+    ) -> KeptKey:
+        """Note the state of a key; a successor and a reason that are known stay, where no other is
+        given.
+
+        Raises:
+            UsageError, IntegrityError: As for :meth:`entry`.
+        """
+        with self._exclusive():
+            old = self.entry(name)
+            said = {
+                "state": str(state),
+                "successor": successor or old.successor,
+                "reason": reason or old.reason,
+            }
+            document = canonical.encode({key: item for key, item in said.items() if item})
+            write_whole(self._path(name, "json"), document + b"\n", mode=0o644, force=True)
+            return self.entry(name)
+
+    def free_name(self, name: str) -> str:
+        """A name for the successor of a key: with the next number behind it that is free."""
+        stem, _, last = name.rpartition("-")
+        base, number = (stem, int(last)) if stem and last.isdecimal() else (name, 1)
+        while self.has(f"{base}-{number + 1}"):
+            number += 1
+        return f"{base}-{number + 1}"
+
+    def _path(self, name: str, suffix: str) -> Path:
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is no name for a key",
+                hint="letters, digits, - and _, up to 64; a file is written with a slash: ./FILE",
+            )
+        return self.path / f"{name}.{suffix}"
+
+    def _there(self, name: str) -> None:
+        if not self.has(name):
+            raise UsageError(
+                f"no key {name!r} in {self.path}",
+                hint="builder key list shows those that are there",
+            )
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        try:
+            if not self.path.is_dir():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.mkdir(mode=0o700, exist_ok=True)
+            number = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise EnvironmentFault(f"{self.path}: cannot be used: {error.strerror}") from error
+        try:
+            if os.fstat(number).st_mode & 0o022:
+                raise EnvironmentFault(
+                    f"{self.path}: others can write there", hint=f"chmod 700 {self.path}"
+                )
+            fcntl.flock(number, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(number)
+
+
+def read_private_file(path: Path, *, encrypted: Callable[[bytes], bool]) -> bytes:
+    """The bytes of a private key's file.
+
+    Raises:
+        UsageError: There is no such file.
+        PolicyError: Others can read it, and it is not encrypted.
+        IntegrityError: It is no regular file, or too large.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise UsageError(f"no file {str(path)!r}", hint="builder key list shows names") from error
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
+    mode = os.fstat(number).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(number)
+        raise IntegrityError(f"{path}: expected a file, got something else")
+    with os.fdopen(number, "rb") as file:
+        data = file.read(KEY_LIMIT + 1)
+    if mode & 0o077:
+        told = f"{path}: others can read it (mode {stat.S_IMODE(mode):04o})"
+        if not encrypted(data):
+            raise PolicyError(f"{told}, and it is not encrypted", hint=f"chmod 600 {path}")
+        _log.warning("%s; chmod 600 %s", told, path)
+    return data
+
+
+def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:
+    """Put a file in its place, whole or not at all, never readable by more than ``mode`` says.
+
+    Raises:
+        UsageError: There is one, and no ``force``.
+        EnvironmentFault: It cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            temporary.unlink(missing_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            _into_place(temporary, path, force=force)
+            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _into_place(temporary: Path, path: Path, *, force: bool) -> None:
+    if force:
+        temporary.replace(path)
+        return
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError as error:
+        raise UsageError(f"there is a file {str(path)!r}", hint="--force replaces it") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(KEY_LIMIT + 1)
+    except FileNotFoundError as error:
+        raise IntegrityError(
+            f"{path}: the public half is missing",
+            hint="builder key import makes it anew, from the .key",
+        ) from error
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _noted(name: str, public: PublicKey, path: Path) -> KeptKey:
+    if not path.exists():
+        return KeptKey(name=name, public=public)
+    said = canonical.decode(_read(path), at=str(path), limit=KEY_LIMIT)
+    if not isinstance(said, dict) or not {"state"} <= set(said) <= {"state", "successor", "reason"}:
+        raise IntegrityError(f"{path}: expected 'state', and perhaps 'successor' and 'reason'")
+    if said["state"] not in list(KeyState) or not all(isinstance(x, str) for x in said.values()):
+        raise IntegrityError(f"{path}: expected a state of {', '.join(KeyState)}")
+    return KeptKey(
+        name=name,
+        public=public,
+        state=KeyState(said["state"]),
+        successor=said.get("successor"),
+        reason=said.get("reason"),
+    )

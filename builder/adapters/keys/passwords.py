@@ -1,0 +1,93 @@
+"""Where the password of a private key comes from."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from builder.errors import PasswordError, UsageError
+
+FILE = "BUILDER_KEY_PASSWORD_FILE"
+VARIABLES = ("BUILDER_KEY_PASSWORD", "COSIGN_PASSWORD")
+LIMIT = 4096
+
+Ask = Callable[[str, bool], str]
+"""Ask a person: the question, and whether they shall type the answer twice."""
+
+
+class Passwords:
+    """The passwords of one run. A person is asked at most once for each key.
+
+    The file that ``BUILDER_KEY_PASSWORD_FILE`` names comes first, then ``BUILDER_KEY_PASSWORD``,
+    then ``COSIGN_PASSWORD``, then the person. One that is set and empty is an empty password: a
+    secret that a CI lost must not turn into a question.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, ask: Ask | None) -> None:
+        """Take the environment; ``ask`` is ``None`` where nobody is there."""
+        self._environment = environment
+        self._ask = ask
+        self._asked: dict[str, bytes] = {}
+
+    def existing(self, key: str) -> bytes:
+        """The password of a key that there is.
+
+        Raises:
+            PasswordError: There is none, and nobody to ask.
+            UsageError: The environment contradicts itself, or names no file.
+        """
+        return self._password(key, f"password of {key}", twice=False)
+
+    def fresh(self, key: str) -> bytes:
+        """A password for a key that was encrypted with none before.
+
+        Raises:
+            PasswordError: There is none, it is empty, or there is nobody to ask.
+            UsageError: As for :meth:`existing`.
+        """
+        password = self._password(key, f"new password for {key}", twice=True)
+        if not password:
+            raise PasswordError(
+                f"{key}: the password is empty, which protects nothing",
+                hint="--allow-plaintext keeps a key without a password",
+            )
+        return password
+
+    def _password(self, key: str, question: str, *, twice: bool) -> bytes:
+        given = self._given()
+        if given is not None:
+            return given
+        if key not in self._asked:
+            if self._ask is None:
+                raise PasswordError(f"{key}: no password, and nobody to ask")
+            answer = self._ask(question, twice)
+            self._asked[key] = answer.encode("utf-8", "surrogateescape")
+        return self._asked[key]
+
+    def _given(self) -> bytes | None:
+        file = self._environment.get(FILE)
+        if file is not None:
+            if VARIABLES[0] in self._environment:
+                raise UsageError(
+                    f"{FILE} and {VARIABLES[0]} are both set", hint="unset one of them"
+                )
+            return _without_last_line_end(_read(Path(file)))
+        for name in VARIABLES:
+            if name in self._environment:
+                return os.fsencode(self._environment[name])
+        return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:  # a pipe (<(pass show ...)) is waited for
+            data = file.read(LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{FILE}: {str(path)!r} cannot be read: {error.strerror}") from error
+    if len(data) > LIMIT:
+        raise UsageError(f"{FILE}: {str(path)!r} has more than {LIMIT} bytes")
+    return data
+
+
+def _without_last_line_end(data: bytes) -> bytes:
+    """Editors end the last line; what else is in the file is the password, line ends too."""
+    return data[:-2] if data.endswith(b"\r\n") else data.removesuffix(b"\n")

@@ -1,0 +1,135 @@
+"""From words to signers: names, files, variables, commands."""
+
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from builder.adapters.keys.directory import KeyDirectory, KeyState
+from builder.adapters.keys.passwords import Passwords
+from builder.adapters.keys.signers import Keyring
+from builder.errors import (
+    BuilderError,
+    IntegrityError,
+    PasswordError,
+    PolicyError,
+    UsageError,
+)
+from builder.keys.private import PrivateKey
+from tests.keys.samples import COSIGN_BOX, ED25519, P256, PASSWORD
+
+
+class Asked:
+    """Counts how often a person is asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, question: str, twice: bool) -> str:
+        self.times += 1
+        return PASSWORD.decode()
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyDirectory:
+    directory = KeyDirectory(tmp_path / "keys")
+    directory.put("release", COSIGN_BOX, P256.public, force=False)
+    directory.put("plain", ED25519.plaintext_pem(), ED25519.public, force=False)
+    return directory
+
+
+def ring(
+    keys: KeyDirectory,
+    asked: Asked | None = None,
+    *,
+    plain: bool = False,
+    environment: dict[str, str] | None = None,
+) -> Keyring:
+    environment = environment or {}
+    passwords = Passwords(environment, ask=asked)
+    return Keyring(keys, passwords, environment=environment, allow_plaintext=plain)
+
+
+def test_a_key_is_opened_once_a_run(keys: KeyDirectory) -> None:
+    asked = Asked()
+    opened = ring(keys, asked)
+    one, other = opened.signer("release"), opened.signer("release")
+    assert one is other
+    assert one.sign(b"it") == P256.sign(b"it")
+    assert asked.times == 1
+
+
+def test_a_path_and_a_variable_name_keys_too(keys: KeyDirectory) -> None:
+    variables = {"KEY": COSIGN_BOX.decode(), "COSIGN_PASSWORD": PASSWORD.decode()}
+    found = ring(keys, environment=variables)
+    for text in (str(keys.path / "release.key"), "env://KEY"):
+        assert found.signer(text).public == P256.public
+
+
+def test_a_command_needs_the_public_half(keys: KeyDirectory, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        ring(keys).signer("exec:kms")
+    assert str(caught.value) == "exec: wants the public half of its key"
+    answer = tmp_path / "answer"
+    answer.write_bytes(b64encode(P256.sign(b"it")))
+    signer = ring(keys).signer(f"exec:cat {answer}", public=keys.path / "release.pub")
+    assert signer.sign(b"it") == P256.sign(b"it")
+
+
+def test_a_public_half_that_is_named_is_compared(keys: KeyDirectory) -> None:
+    opened = ring(keys, plain=True)
+    assert opened.signer("plain", public=keys.path / "plain.pub").public == ED25519.public
+    with pytest.raises(IntegrityError, match=f"^plain: expected .* {P256.public.fingerprint} "):
+        opened.signer("plain", public=keys.path / "release.pub")
+
+
+def test_a_revoked_key_signs_nothing(keys: KeyDirectory) -> None:
+    keys.mark("plain", state=KeyState.SUPERSEDED, successor="release")
+    assert isinstance(ring(keys, plain=True).signer("plain"), PrivateKey)
+    keys.mark("plain", state=KeyState.REVOKED, reason="a lost laptop")
+    with pytest.raises(PolicyError) as caught:
+        ring(keys, plain=True).signer("plain")
+    assert str(caught.value) == "key 'plain' is revoked: a lost laptop"
+    assert caught.value.hint == "sign with release"
+
+
+def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -> None:
+    (keys.path / "plain.pub").write_bytes(P256.public.pem)
+    with pytest.raises(
+        IntegrityError, match=r"^plain.pub in .* is not the public half of plain.key"
+    ):
+        ring(keys, plain=True).signer("plain")
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "kind", "message"),
+    [
+        ("none", {}, UsageError, "no key 'none' in "),
+        ("./none", {}, UsageError, "no file 'none'"),
+        ("cosign.key", {}, UsageError, "no file 'cosign.key'"),
+        ("", {}, UsageError, "'' names no key"),
+        ("env://NONE", {}, UsageError, "env://NONE: no such variable, or it is empty"),
+        ("env://NONE", {"NONE": ""}, UsageError, "env://NONE: no such variable, or it is empty"),
+        ("env://KEY", {"KEY": "canary"}, IntegrityError, "env://KEY: expected one private key"),
+        ("exec:", {}, UsageError, "exec: wants the public half"),
+        ("awskms://x", {}, UsageError, "'awskms://x': no such kind of key"),
+        ("plain", {}, PolicyError, "plain.key: it is not encrypted"),
+        ("release", {"COSIGN_PASSWORD": "canary"}, PasswordError, "release.key: the password does"),
+        ("release", {"COSIGN_PASSWORD": ""}, PolicyError, "release.key: its password is empty"),
+        ("release", {}, PasswordError, "release.key: no password, and nobody to ask"),
+    ],
+)
+def test_what_names_no_key_is_said(
+    text: str,
+    environment: dict[str, str],
+    kind: type[BuilderError],
+    message: str,
+    keys: KeyDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind) as caught:
+        ring(keys, environment=environment).signer(text)
+    assert message in str(caught.value)
+    assert "canary" not in f"{caught.value} {caught.value.hint}"
