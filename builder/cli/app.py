@@ -34,6 +34,7 @@ COMMANDS = {
     "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
     "compose": "Pin the images of compose files by digest, or check that they are.",
+    "trust": "Say whose signatures count, and hold others to it.",
     "waive": "Let a variant build on a base that its patch set does not list.",
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",

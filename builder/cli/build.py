@@ -17,6 +17,7 @@ from builder.outcome import LayerOutput
 from builder.pipeline import build, reference_name
 from builder.realise import Realised
 from builder.reference import Reference
+from builder.trust.names import FILE as TRUST_FILE
 from builder.world import World
 
 
@@ -71,7 +72,9 @@ def command(
                 reference = _deliver(built, target, world, into_engine=into_engine, out=out)
             made.append(built)
             tell(summary(built, reference), _table(built, reference))
-        if plain and site.settings.plain and site.project.settings.store is None:
+        # What was accepted of a policy is outside of the project: no answer without a look at it.
+        held = site.project.asked.get(("read", TRUST_FILE)) is not None
+        if plain and site.settings.plain and site.project.settings.store is None and not held:
             _remember(variants, made, site, world)
 
 

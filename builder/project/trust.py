@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -114,6 +114,20 @@ class Trust(Pins):
             return unvouched(waivers, envelopes, policy=policy, today=today)
         except (UntrustedError, ExpiredError, SignatureError) as error:
             return dict.fromkeys(waivers, error.message)
+
+    @property
+    def signatures(self) -> bytes | None:
+        """Those of the newest version, unparsed."""
+        return self._files.read(FILE + SIGNATURES, limit=_LIMIT)
+
+    def update_trust(
+        self,
+        files: Iterable[str],
+        change: Callable[[Mapping[str, bytes | None]], Mapping[str, bytes]],
+    ) -> None:
+        """Replace files of the policy together, each whole: see
+        :meth:`builder.project_files.Files.replace_all`."""
+        self._files.replace_all(files, change, limit=_LIMIT)
 
     def _text(self, file: str) -> "Text | None":
         from builder.trust.chain import Text  # noqa: PLC0415 - as above
