@@ -1,10 +1,11 @@
 """The trust policy of a project: whether it is signed, how long it holds, whom it forgets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError, ProjectError
+from builder.lock.model import Waiver
 from builder.project import Project
 from builder.trust.chain import Text, check_expiry, demand
 from builder.trust.codec import read_policy
@@ -43,12 +44,16 @@ def accepted(project: Project) -> Iterator[Finding]:
     yield from _refused(project.accepted)
 
 
-def unvouched(project: Project, *, today: date) -> Iterator[Finding]:
+def unvouched(project: Project, waivers: Mapping[str, Waiver], *, today: date) -> Iterator[Finding]:
     """Waivers that do not count."""
-    why = project.unvouched(project.waivers, today=today)
+    try:
+        why = project.unvouched(waivers, today=today)
+    except BuilderError as error:
+        yield error_at(FILE, error)
+        return
     for name, reason in why.items():
         yield warning_at(
-            project.waivers[name].at,
+            waivers[name].at,
             f"does not count: {reason}",
             hint=f"builder trust sign --waiver {name} --key NAME signs it",
         )

@@ -107,7 +107,7 @@ def check(context: click.Context, settings: Settings, days: int) -> None:
     found = [
         *policy(site.project, today=site.today, soon=timedelta(days=days)),
         *accepted(site.project),
-        *unvouched(site.project, today=site.today),
+        *unvouched(site.project, site.project.waivers, today=site.today),
     ]
     findings = tuple(dict.fromkeys(found))
     show.result(settings, document(findings), text(findings))
