@@ -122,7 +122,7 @@ def _public_keys(settings: Settings, given: tuple[str, ...]) -> Mapping[str, "Pu
     for item in given:
         name, equals, file = item.partition("=")
         if name in found:
-            raise UsageError(f"--key: {name!r} is given twice")
+            raise UsageError(f"--key: {name!r} is given twice", hint="each key has one name")
         found[name] = (
             read_public_file(Path(file)) if equals else directory_of(settings).entry(name).public
         )

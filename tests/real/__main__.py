@@ -1,10 +1,11 @@
 """``make real``: bake, push and read back images of the real vLLM, and move its pins.
 
-Nothing of it is in this repository: the wheels come through pip and the diffs through git, pinned by
-lockfiles/. In this order: what real commits of Genesis say of themselves; compose files that people
-deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe on it;
-images of vLLM 0.22.0; and an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0, where
-tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a claim fails.
+Nothing of it is in this repository: the wheels come through pip and the diffs through git, pinned
+by lockfiles/. In this order: what real commits of Genesis say of themselves; compose files that
+people deploy; exported policies, by skopeo and cosign; what Genesis 7b9fd319 does to the real vLLM
+0.20.2, and the steps of the main recipe on it; images of vLLM 0.22.0; and an upstream of bases made
+of the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved, pins are bumped, and a base is
+deleted. Ends with status 1 if a claim fails.
 """
 
 import sys
@@ -25,6 +26,7 @@ from tests.real import (
     genesis_facts,
     main_recipe,
     reading,
+    trust,
 )
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
 from tests.real.workshop import workshop
@@ -37,6 +39,7 @@ def main() -> int:
     )
     genesis_facts.prove(claims)
     composes.prove(claims)
+    trust.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from builder.errors import ProjectError
-from builder.strict_yaml import write
+from builder.strict_yaml import Writable, write
 from builder.trust.codec import KEY_COUNT_LIMIT, SIZE_LIMIT, read_policy
 from builder.trust.draft import first, following
 from builder.trust.model import KeyState
@@ -246,7 +246,7 @@ def test_a_first_version_and_the_next_one_are_policies() -> None:
     later = following(raw, expires=date(2028, 12, 31))
     policy = read_policy(later)
     assert (policy.version, policy.expires) == (2, date(2028, 12, 31))
-    changed = [pair for pair in zip(raw.splitlines(), later.splitlines(), strict=True)]
+    changed = zip(raw.splitlines(), later.splitlines(), strict=True)
     assert [new for old, new in changed if old != new] == [b"version: 2", b'expires: "2028-12-31"']
 
 
@@ -257,7 +257,7 @@ def test_a_first_version_that_nobody_could_sign_is_refused() -> None:
 
 def test_what_other_writers_make_of_it_is_the_same_policy() -> None:
     """Quotes and block style are spelling; only bytes are signed."""
-    document = {
+    document: dict[str, Writable] = {
         "version": 1,
         "expires": "2027-12-31",
         "keys": {

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.errors import BuilderError, IntegrityError, SignatureError
+from builder.errors import IntegrityError, SignatureError
 from builder.trust.chain import root_signers
 from builder.trust.codec import read_policy
 from builder.trust.names import PAYLOAD_TYPE, WAIVER_TYPE
@@ -146,8 +146,7 @@ def test_a_byte_that_changes_makes_no_other_signature(place: int, flip: int) -> 
     data[place] ^= flip
     try:
         by = found(bytes(data))
-    except BuilderError as error:
-        assert isinstance(error, SignatureError)
+    except SignatureError:
         return
     if by:
         old, new = json.loads(LINE), json.loads(bytes(data))
