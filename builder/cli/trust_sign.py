@@ -1,5 +1,6 @@
 """``builder trust sign``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.errors import ProjectError, UsageError
+from builder.lock import codec
 from builder.trust.names import FILE, PAYLOAD_TYPE, SIGNATURES, WAIVER_SIGNATURES, WAIVER_TYPE
 
 if TYPE_CHECKING:
@@ -64,10 +66,12 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
     envelope = signed(latest.raw, PAYLOAD_TYPE, signer)
     file = FILE + SIGNATURES
 
-    def change(there: bytes | None) -> bytes:
-        return added(there, envelope, by=signer.public, file=file, payloads=(latest.raw,))
+    def change(there: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
+        if there[FILE] != latest.raw:  # signatures of the new text would go
+            raise UsageError(f"{FILE}: changed while it was signed", hint="look at it, and sign it")
+        return {file: added(there[file], envelope, by=signer.public, file=file, payloads=())}
 
-    site.project.update(file, change)
+    site.project.update_trust((FILE, file), change)
     after = Text(file=FILE, raw=latest.raw, signatures=Site(site.settings).project.signatures)
     have = root_signers(policy, after)
     show.result(
@@ -101,14 +105,15 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
                 hint="builder waive --list shows those that there are",
             )
     envelopes = [signed(payload(known[name]), WAIVER_TYPE, signer) for name in names]
-    worth = [payload(item) for item in known.values()]
 
-    def change(there: bytes | None) -> bytes:
+    def change(there: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
+        data, entries = there[WAIVER_SIGNATURES], codec.read_waivers(there[codec.WAIVERS] or b"")
+        worth = [payload(item) for item in entries.values()]
         for envelope in envelopes:
-            there = added(there, envelope, by=signer.public, file=WAIVER_SIGNATURES, payloads=worth)
-        return there or b""
+            data = added(data, envelope, by=signer.public, file=WAIVER_SIGNATURES, payloads=worth)
+        return {WAIVER_SIGNATURES: data or b""}
 
-    site.project.update(WAIVER_SIGNATURES, change)
+    site.project.update_trust((codec.WAIVERS, WAIVER_SIGNATURES), change)
     project = Site(site.settings).project
     why = project.unvouched({name: known[name] for name in names}, today=site.today)
     show.result(

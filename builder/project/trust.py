@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from builder.digest import Digest
-from builder.errors import ExpiredError, SignatureError, UntrustedError
+from builder.errors import EnvironmentFault, ExpiredError, SignatureError, UntrustedError
 from builder.lock.model import Waiver
 from builder.project.pins import Pins
 from builder.project_files import Files
@@ -88,7 +88,7 @@ class Trust(Pins):
 
         found = accepted(self.versions, known=known, anchor=anchor)
         if memory is not None and found.raw != known:
-            memory.remember(found.raw)
+            _remember(memory, found, needed=anchor is None)
             if known is not None:
                 _log.info("%s: version %d is accepted now", FILE, found.policy.version)
         return found
@@ -137,3 +137,13 @@ class Trust(Pins):
             return None
         signatures = self._files.read(file + SIGNATURES, limit=_LIMIT)
         return Text(file=file, raw=raw, signatures=signatures)
+
+
+def _remember(memory: "Memory", found: "Accepted", *, needed: bool) -> None:
+    """A CI that names a version each time may have no place to remember it."""
+    try:
+        memory.remember(found.raw)
+    except EnvironmentFault as error:
+        if needed:
+            raise
+        _log.warning("%s: not remembered: %s", FILE, error.message)

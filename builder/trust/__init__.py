@@ -11,6 +11,6 @@
     draft        a first version, and the next one
     export       the policy in the words of other tools
 
-The signed bytes of a policy are those of its file: nobody who verifies writes it anew. It is parsed
-after the version before it has vouched for it.
+The signed bytes of a policy are those of its file: nobody who verifies writes it anew. But for its
+number, nothing of it is used before the version before it has vouched for it.
 """

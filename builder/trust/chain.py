@@ -98,7 +98,8 @@ def follow(versions: Versions, known: bytes) -> Accepted:
 
 
 def _between(before: Policy, versions: Versions, latest: Text) -> tuple[Text, ...]:
-    """The kept versions between, the lowest first; a text of an older one is not even parsed."""
+    """The kept versions between, the lowest first. Of the newest, which nobody has vouched for
+    yet, the number alone is used."""
     target = read_policy(latest.raw, file=latest.file).version
     if target < before.version:
         raise UntrustedError(

@@ -1,5 +1,7 @@
 """``builder trust``: begun, signed, accepted, followed, and refused where it does not follow."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from builder.digest import Digest
 from builder.trust.codec import read_policy
 from tests.cli.conftest import Builder, Ran, tree
 from tests.trust import command as signing
-from tests.trust.keys import policy_text, public, signatures
+from tests.trust.keys import key_entry, policy_text, public, signatures
 
 FILE, BESIDE = "trust.yaml", "trust.yaml.sig.jsonl"
 
@@ -252,4 +254,80 @@ def test_new_says_what_it_lacks(project: Path, builder: Builder, tmp_path: Path)
         builder("trust", "new", key),
         2,
         "there is a trust.yaml: --key, --repository and --threshold are for version 1",
+    )
+
+
+def test_many_who_sign_at_once_all_have_signed(
+    project: Path, command: Builder, tmp_path: Path
+) -> None:
+    names = ["ada", "bob", "carol", "dan", "eve", "frank"]
+    write(
+        project,
+        keys="".join(map(key_entry, names)),
+        root=f"{{keys: [{', '.join(names)}], threshold: 6}}",
+    )
+    given = {name: signing.options(name, tmp_path) for name in names}
+    with ThreadPoolExecutor(len(names)) as pool:
+        ran = [pool.submit(command, "trust", "sign", *given[name]) for name in names]
+        assert [item.result().status for item in ran] == [0] * len(names)
+    assert command("trust", "show", "--json").json["signed_by"] == names
+
+
+def test_a_policy_that_changes_while_it_is_signed_keeps_the_signatures_that_it_has(
+    project: Path, builder: Builder, tmp_path: Path
+) -> None:
+    """Whoever takes long to type a password must not take away what others signed meanwhile."""
+    write(project, "ada")
+    slow = tmp_path / "slow.py"
+    _, key, *public_option = signing.options("bob", tmp_path)
+    other = policy_text(expires=day(100)).encode()
+    slow.write_text(
+        "import pathlib, subprocess, sys\n"
+        f"pathlib.Path('trust.yaml').write_bytes({other!r})\n"
+        f"sys.exit(subprocess.call({key.removeprefix('exec:').split()!r}))\n"
+    )
+    ran = builder("trust", "sign", "--key", f"exec:{sys.executable} {slow}", *public_option)
+    refused(ran, 2, "trust.yaml: changed while it was signed")
+    assert (project / BESIDE).read_bytes().count(b"\n") == 1
+
+
+def test_a_machine_that_remembers_nothing_goes_by_the_digest_it_is_given(
+    project: Path, builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = write(project, "ada", "bob")
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nobody-writes-here")
+    assert builder("trust", "init", "--digest", digest).status == 9
+    monkeypatch.setenv("BUILDER_TRUST", digest)
+    ran = builder("trust", "update")
+    assert ran.status == 0
+    assert "trust.yaml: not remembered: " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "message"),
+    [
+        pytest.param(b"", 3, "trust.yaml:1:1: an empty document", id="empty"),
+        pytest.param(b"\0" * 70_000, 3, "trust.yaml:1:1: character U+0000", id="no text"),
+        pytest.param(b"#" * 5_000_000, 3, "trust.yaml: more than 4194304 bytes", id="huge"),
+        pytest.param(b"a: &a [*a]\n", 3, "trust.yaml:1:4: anchor", id="an anchor"),
+    ],
+)
+def test_a_file_that_is_no_policy_is_refused_by_every_command(
+    project: Path, builder: Builder, data: bytes, status: int, message: str
+) -> None:
+    (project / FILE).write_bytes(data)
+    for words in (("show",), ("init", "--accept-first"), ("new",)):
+        ran = builder("trust", *words)
+        assert ran.status == status
+        assert ran.err.startswith(f"builder: error: {message}")
+
+
+def test_line_ends_that_a_checkout_changed_are_said(project: Path, builder: Builder) -> None:
+    write(project, "ada", "bob")
+    (project / FILE).write_bytes((project / FILE).read_bytes().replace(b"\n", b"\r\n"))
+    refused(
+        builder("trust", "init", "--accept-first"),
+        11,
+        "trust.yaml: signed by 0 of 2 root keys of its own; the signatures are of another text: it"
+        " was changed after it was signed",
     )

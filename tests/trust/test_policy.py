@@ -1,8 +1,11 @@
 """``trust.yaml``: what is refused, with its place, and what stands for what."""
 
+from base64 import b64encode
 from datetime import date
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from builder.errors import ProjectError
 from builder.strict_yaml import Writable, write
@@ -31,6 +34,22 @@ def test_a_key_is_the_same_as_pem_and_as_a_line_of_openssh() -> None:
     entry = f"  ada:\n    public: |\n      {indented}    owner: x\n    state: active\n"
     other = read_policy(policy_text(keys=entry + KEYS[len(key_entry("ada")) :]).encode())
     assert other.keys["ada"].public == ADA
+
+
+def test_a_key_whose_point_is_compressed_is_the_same_key() -> None:
+    """Two encodings of one key would count twice."""
+    key: Any = serialization.load_der_public_key(ADA.spki)
+    point = key.public_bytes(
+        serialization.Encoding.X962, serialization.PublicFormat.CompressedPoint
+    )
+    prefix = bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200")
+    body = b64encode(prefix + point).decode()
+    entry = key_entry("bert").replace(
+        public("bert").openssh.decode().strip(),
+        f'"-----BEGIN PUBLIC KEY-----\\n{body}\\n-----END PUBLIC KEY-----\\n"',
+    )
+    with pytest.raises(ProjectError, match=r"keys\.bert: the same key as 'ada'"):
+        read_policy(policy_text(keys=KEYS + entry).encode())
 
 
 @pytest.mark.parametrize(
