@@ -93,7 +93,8 @@ def test_a_scope_of_everything_is_all_of_the_registries_and_no_file_on_this_disk
     made = document(export)
     assert set(made["transports"]["docker"]) == {""}
     assert made["transports"]["docker"][""][0]["type"] == "sigstoreSigned"
-    assert made["transports"]["oci"] == {"": [{"type": "insecureAcceptAnything"}]}
+    for local in ("oci", "containers-storage", "docker-daemon"):
+        assert made["transports"][local] == {"": [{"type": "insecureAcceptAnything"}]}
     assert yaml.safe_load(export.files["registries.d/builder.yaml"]) == {
         "default-docker": {"use-sigstore-attachments": True}
     }
@@ -179,6 +180,8 @@ grep -qx "$(basename "$3" .pub)" "$SIGNED"
         ("carol", "registry.example/acme/vllm", 1),
         ("carol mallory", "registry.example/acme/vllm", 1),
         ("carol", "registry.example/acme/loose", 0),
+        ("carol", "registry.example/acme/x", 0),
+        ("carol", "registry.example/acme/y", 1),
         ("carol dan", "registry.example/acme-evil/vllm", 1),
         ("carol dan", "other.example/registry.example/acme/vllm", 1),
     ],
@@ -189,7 +192,7 @@ def test_the_script_counts_keys_and_takes_the_narrowest_place(
     roles = "  image: {keys: [carol, dan], threshold: 2}\n  loose: {keys: [carol], threshold: 1}\n"
     scopes = (
         '  - {repositories: ["registry.example/acme/*"], role: image}\n'
-        "  - {repositories: [registry.example/acme/loose], role: loose}\n"
+        "  - {repositories: [registry.example/acme/loose, registry.example/acme/x], role: loose}\n"
     )
     export = cosign(read_policy(policy_text(roles=roles, scopes=scopes).encode()), today=TODAY)
     for name, data in export.files.items():

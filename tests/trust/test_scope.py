@@ -57,6 +57,7 @@ def test_of_scopes_that_overlap_the_narrowest_decides_wherever_it_stands() -> No
         for name, role in (
             ("r.example/acme/vllm", "one"),
             ("r.example/acme/other", "tight"),
+            ("r.example/acme/v", "tight"),
             ("r.example/acme/vllm/more", "tight"),
             ("r.example/other", "wide"),
         ):
@@ -98,3 +99,14 @@ def test_of_scopes_that_overlap_the_narrowest_decides_wherever_it_stands() -> No
 def test_what_could_be_read_in_another_way_is_refused(pattern: str) -> None:
     with pytest.raises(ProjectError, match=r"^trust\.yaml:26: scopes\[0\]\.repositories\[0\]: "):
         scoped(one=pattern)
+
+
+def test_a_repository_of_one_letter_is_narrower_than_the_star_in_its_place() -> None:
+    """Both patterns are as long."""
+    for order in (("wide", "one"), ("one", "wide")):
+        patterns = {"wide": "r.example/acme/*", "one": "r.example/acme/v"}
+        found = scope_of(
+            scoped(**{name: patterns[name] for name in order}), Reference.parse("r.example/acme/v")
+        )
+        assert found is not None
+        assert found.role == "one"

@@ -20,6 +20,15 @@ from builder.trust.model import Policy
 from builder.trust.scope import EVERYTHING
 
 _REQUIREMENTS_LIMIT = 100
+_LOCAL = (
+    "containers-storage",
+    "dir",
+    "docker-archive",
+    "docker-daemon",
+    "oci",
+    "oci-archive",
+)
+"""Transports of this machine: what podman builds and pushes comes from there."""
 
 
 def containers(policy: Policy, *, today: date, reject: bool) -> Export:
@@ -44,7 +53,7 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
         "default": default,
         "transports": {
             "docker": docker,
-            **{name: {"": local} for name in ("oci", "oci-archive", "dir", "docker-archive")},
+            **{name: {"": local} for name in _LOCAL},
         },
     }
     where = {_scope(name): {"use-sigstore-attachments": True} for name in scopes}

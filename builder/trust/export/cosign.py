@@ -44,7 +44,9 @@ def cosign(policy: Policy, *, today: date) -> Export:
     """
     scopes = chosen(policy, today)
     # A shell takes the first pattern that matches: the narrowest stands first.
-    ordered = sorted(scopes, key=lambda item: (-len(item.repository), item.repository))
+    ordered = sorted(
+        scopes, key=lambda item: (-len(item.repository), item.repository.endswith("*"))
+    )
     script = "".join((_HEAD, *(line for item in ordered for line in _case(item)), _TAIL))
     keys = {key.name: key for item in scopes for key in item.keys}
     return Export(
