@@ -13,7 +13,7 @@ from typing import Any
 from builder import canonical
 from builder.digest import Digest
 from builder.errors import IntegrityError
-from builder.oci import OCI_MANIFEST, Descriptor, Manifest
+from builder.oci import OCI_EMPTY, OCI_MANIFEST, Descriptor, Manifest
 
 _OURS = "application/vnd.vllm-image-builder"
 _TITLE = "org.opencontainers.image.title"
@@ -47,9 +47,7 @@ class Kind(StrEnum):
 
 def config() -> Descriptor:
     """The descriptor of the empty config."""
-    return Descriptor(
-        media_type="application/vnd.oci.empty.v1+json", digest=Digest.of(EMPTY), size=len(EMPTY)
-    )
+    return Descriptor(media_type=OCI_EMPTY, digest=Digest.of(EMPTY), size=len(EMPTY))
 
 
 def file(kind: Kind, title: str, *, digest: Digest, size: int) -> Descriptor:

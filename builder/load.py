@@ -8,11 +8,10 @@ archive holds our layers alone.
 import logging
 from typing import BinaryIO, cast
 
-from builder.base import Base, config_of
+from builder.base import Base, config_of, layer_blob
 from builder.digest import Digest
 from builder.docker_archive import archive
 from builder.errors import BuilderError, EnvironmentFault, GoneError, IntegrityError
-from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Engine, Progress, Store

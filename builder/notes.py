@@ -14,6 +14,8 @@ LAYER = "layer"
 
 IMAGE = "image"
 """A manifest's digest (hex) to the record of its build."""
+IMAGE_VERSION = 2
+"""The version of the records that are written."""
 
 ANSWER = "answer"
 """A command line in a place (hex) to what a build answers there while nothing changes."""

@@ -22,6 +22,8 @@ MANIFEST_LIMIT = 4 << 20
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+OCI_EMPTY = "application/vnd.oci.empty.v1+json"
+"""The type of the two bytes ``{}``: a config, or a layer, that says nothing."""
 OCI_LAYER_TAR = "application/vnd.oci.image.layer.v1.tar"
 OCI_LAYER_GZIP = "application/vnd.oci.image.layer.v1.tar+gzip"
 OCI_LAYER_ZSTD = "application/vnd.oci.image.layer.v1.tar+zstd"
@@ -121,6 +123,12 @@ class Descriptor:
             extra=tuple(sorted(fields.items())),
         )
 
+    @property
+    def artifact_type(self) -> str | None:
+        """What kind of artifact the manifest is, in lists that say so (lists of referrers)."""
+        kind = dict(self.extra).get("artifactType")
+        return kind if isinstance(kind, str) else None
+
     def record(self) -> dict[str, Any]:
         """The descriptor as a JSON object."""
         value: dict[str, Any] = dict(self.extra)
@@ -149,6 +157,9 @@ class Manifest:
     config: Descriptor
     layers: tuple[Descriptor, ...]
     annotations: tuple[tuple[str, str], ...] = ()
+    subject: Descriptor | None = None
+    """The manifest that this one refers to."""
+    artifact_type: str | None = None
 
     @classmethod
     def parse(cls, raw: bytes, *, media_type: str | None = None, at: str = "manifest") -> Self:
@@ -164,6 +175,7 @@ class Manifest:
         layers = value.get("layers")
         if not isinstance(layers, list):
             raise IntegrityError(f"{at}.layers: expected a list, got {layers!r}")
+        subject, artifact = value.get("subject"), value.get("artifactType")
         return cls(
             raw=raw,
             media_type=kind,
@@ -173,6 +185,8 @@ class Manifest:
                 for number, layer in enumerate(layers)
             ),
             annotations=_annotations(value.get("annotations"), at=f"{at}.annotations"),
+            subject=None if subject is None else Descriptor.parse(subject, at=f"{at}.subject"),
+            artifact_type=None if artifact is None else _string(artifact, at=f"{at}.artifactType"),
         )
 
     @property

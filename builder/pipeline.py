@@ -61,15 +61,18 @@ def build(
     bytes_of = materials(project, variant, world, base)
     rulings = admitted(project, chain, base, world=world, materials=bytes_of)
     steps = realise(
-        chain,
-        base,
-        store=world.store,
-        materials=bytes_of,
-        progress=world.progress,
-        check=check,
+        chain, base, store=world.store, materials=bytes_of, progress=world.progress, check=check
     )
     image = assemble(base, layers_of(steps), settings=variant.image, platform=platform)
-    made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
+    made = Build(
+        plan=chain,
+        base=base,
+        steps=steps,
+        image=image,
+        rulings=rulings,
+        lock=project.lock_for(variant),
+        asked=project.asked,
+    )
     keep(made, store=world.store)
     _tell_lost(made, world.store)
     _hold(made, project, locked=locked, held=held)

@@ -71,6 +71,8 @@ class Plan:
     platform: Platform
     base: Digest | None
     steps: tuple[PlannedStep, ...]
+    strict: bool = False
+    """Whether hunks were forbidden to move."""
 
     @property
     def derivation(self) -> Digest | None:
@@ -122,7 +124,7 @@ def plan(
             )
         )
         parent = derivation.id
-    return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps))
+    return Plan(variant=variant, platform=platform, base=base, steps=tuple(steps), strict=strict)
 
 
 def inputs_of(request: Request, bytecode_prefixes: tuple[str, ...]) -> dict[str, Any]:

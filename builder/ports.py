@@ -103,6 +103,23 @@ class Registry(Protocol):
     def manifest(self, reference: Reference) -> Manifest | Index:
         """Fetch a manifest or index; with a digest in the reference the bytes are checked."""
 
+    def tagged(self, reference: Reference) -> Manifest | Index | None:
+        """What a tag names now, or ``None`` where there is no such tag (or repository). The
+        registry itself is asked, no mirror: what is read so may be written again."""
+
+    def referrers(
+        self, reference: Reference, subject: Digest, *, artifact_type: str
+    ) -> tuple[Descriptor, ...]:
+        """The manifests in ``reference``'s repository that refer to ``subject``, from the registry
+        itself; where it has no such question, those in the index under the tag that the
+        distribution-spec sets aside for it. None at all is a result.
+
+        Registries leave out what is of another ``artifact_type``, or do not: the caller looks.
+
+        Raises:
+            IntegrityError: The list is none, or too long to be looked at.
+        """
+
     def blob(self, reference: Reference, descriptor: Descriptor) -> Iterator[bytes]:
         """Stream a blob of ``reference``'s repository, resuming where the connection broke.
 
@@ -126,8 +143,9 @@ class Registry(Protocol):
         """Upload, in chunks where the blob is big. Idempotent: what is there is not sent again.
         Returns whether it was sent."""
 
-    def push_manifest(self, target: Reference, manifest: Manifest | Index) -> None:
-        """Put a manifest under ``target``'s tag, or under its digest where there is no tag."""
+    def push_manifest(self, target: Reference, manifest: Manifest | Index) -> bool:
+        """Put a manifest under ``target``'s tag, or under its digest where there is no tag.
+        Returns whether the registry says that it lists it among the referrers of its subject."""
 
 
 @value

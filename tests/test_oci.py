@@ -355,3 +355,45 @@ def test_what_is_no_platform(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         Platform.parse(text, at="--platform")
     assert caught.value.message == f"--platform: expected os/architecture, got {text!r}"
+
+
+def referring(**fields: Any) -> bytes:
+    image = {"mediaType": OCI_MANIFEST, "digest": str(DIGEST), "size": 7}
+    document = {
+        "schemaVersion": 2,
+        "config": {"mediaType": OCI_CONFIG, "digest": str(DIGEST), "size": 0},
+        "layers": [],
+        "artifactType": "application/x",
+        "subject": image,
+    }
+    return json.dumps(document | fields).encode()
+
+
+def test_a_manifest_that_refers_to_another_says_so() -> None:
+    manifest = Manifest.parse(referring())
+    assert manifest.subject == Descriptor(media_type=OCI_MANIFEST, digest=DIGEST, size=7)
+    assert manifest.artifact_type == "application/x"
+    plain = Manifest.parse(referring(subject=None, artifactType=None))
+    assert (plain.subject, plain.artifact_type) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"subject": []}, "m.subject: expected an object"),
+        ({"subject": {"digest": str(DIGEST)}}, "m.subject.size"),
+        ({"artifactType": 7}, "m.artifactType: expected a string"),
+    ],
+)
+def test_a_subject_that_is_none_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(IntegrityError, match=said):
+        Manifest.parse(referring(**fields), at="m")
+
+
+def test_a_descriptor_in_a_list_of_referrers_has_a_type() -> None:
+    record = {"mediaType": OCI_MANIFEST, "digest": str(DIGEST), "size": 7}
+    listed = Descriptor.parse({**record, "artifactType": "application/x"}, at="d")
+    assert listed.artifact_type == "application/x"
+    assert listed.record()["artifactType"] == "application/x"
+    assert Descriptor.parse(record, at="d").artifact_type is None
+    assert Descriptor.parse({**record, "artifactType": 7}, at="d").artifact_type is None

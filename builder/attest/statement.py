@@ -11,6 +11,8 @@ from builder.errors import IntegrityError
 from builder.value import field, value
 
 STATEMENT_V1 = "https://in-toto.io/Statement/v1"
+STATEMENT_V0_1 = "https://in-toto.io/Statement/v0.1"
+"""The same fields under an older name, which ``cosign attest`` still writes. Only read."""
 SUBJECT_LIMIT = 64
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -62,7 +64,8 @@ def parse(envelope: Envelope, *, at: str) -> Statement:
             f"{at}: expected payload type {IN_TOTO}, got {envelope.payload_type!r}"
         )
     document = canonical.decode(envelope.payload, at=at, limit=ENVELOPE_LIMIT)
-    if not isinstance(document, dict) or document.get("_type") != STATEMENT_V1:
+    known = (STATEMENT_V1, STATEMENT_V0_1)
+    if not isinstance(document, dict) or document.get("_type") not in known:
         got = document.get("_type") if isinstance(document, dict) else document
         raise IntegrityError(f"{at}: expected a {STATEMENT_V1}, got {got!r}")
     subjects, kind = document.get("subject"), document.get("predicateType")

@@ -1,6 +1,6 @@
 """``builder build``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from builder.world import World
     click.option("--strict", is_flag=True, help="Forbid hunks to move."),
     click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one."),
     click.option("--push", metavar="REF", help="Publish to a registry, too."),
+    click.option("--sign", "key", metavar="KEY", help="Sign what is pushed or written, too."),
     click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
     click.option(
         "--out",
@@ -43,6 +44,7 @@ def command(
     strict: bool,
     locked: bool,
     push: str | None,
+    key: str | None,
     into_engine: bool,
     out: Path | None,
 ) -> None:
@@ -55,6 +57,7 @@ def command(
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
     plain = not (check or strict or locked or target or into_engine or out or site.asked)
+    sign = None if key is None else _signing(site, key, push=push, out=out)
     made: list[Build] = []
     with site.at_work(*variants) as world, show.one_by_one(site.settings, "images") as tell:
         for name in variants:
@@ -70,12 +73,35 @@ def command(
             reference = None
             if target is not None or into_engine or out is not None:
                 reference = _deliver(built, target, world, into_engine=into_engine, out=out)
+            if sign is not None:
+                sign(built, world)
             made.append(built)
             tell(summary(built, reference), _table(built, reference))
         # What was accepted of a policy is outside of the project: no answer without a look at it.
         held = site.project.asked.get(("read", TRUST_FILE)) is not None
         if plain and site.settings.plain and site.project.settings.store is None and not held:
             _remember(variants, made, site, world)
+
+
+def _signing(
+    site: Site, key: str, *, push: str | None, out: Path | None
+) -> Callable[[Build, World], None]:
+    """Signs a build wherever it went. The key is opened now: a wrong password is known at once."""
+    from builder.cli.signing import sign_there, signer_of
+
+    if push is None and out is None:
+        raise UsageError(
+            "--sign signs what is published", hint="add --push REF, or --out DIR for a layout"
+        )
+    signer = signer_of(site, key)
+
+    def sign(built: Build, world: World) -> None:
+        layout = [] if out is None else [f"oci:{out}:{built.variant.name}"]
+        for where in (*([] if push is None else [push]), *layout):
+            signed = sign_there(built.image.digest, where, signer, site=site, world=world)
+            click.echo(signed.text(), err=True)
+
+    return sign
 
 
 def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world: World) -> None:
@@ -95,6 +121,7 @@ def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world:
             (reference_name(item.variant.name, item.plan.platform), item.image.digest)
             for item in made
         ],
+        records=[(item.image.digest, _record(item, world)) for item in made],
         blobs=[blob for item in made for blob in _blobs(item)],
         output=f"{output}\n",
         until=min((day for item in made for day in item.until), default=None),
@@ -102,6 +129,10 @@ def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world:
     key = unchanged.key(variants, as_json=as_json)
     if raw is not None and world.store.note(notes.ANSWER, key) != raw:
         world.store.take_note(notes.ANSWER, key, raw)
+
+
+def _record(made: Build, world: World) -> Digest:
+    return Digest.of(world.store.note(notes.IMAGE, made.image.digest.hex) or b"")
 
 
 def _blobs(made: Build) -> Iterator[tuple[Digest, int]]:

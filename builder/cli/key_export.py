@@ -45,7 +45,7 @@ def export(
     force: bool,
 ) -> None:
     """Print the public half of a key."""
-    from builder.adapters.keys.directory import write_whole
+    from builder.adapters.keys.files import write_whole
     from builder.cli.keyring import directory_of
 
     directory = directory_of(settings)
@@ -67,7 +67,7 @@ def export(
 
 def _private(settings: Settings, directory: "KeyDirectory", name: str, *, plaintext: bool) -> bytes:
     """The private half as it is kept, or in plaintext."""
-    from builder.adapters.keys.directory import read_private_file
+    from builder.adapters.keys.files import read_private_file
     from builder.cli.keyring import keyring_of
     from builder.keys.private import is_encrypted
 

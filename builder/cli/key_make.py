@@ -12,6 +12,7 @@ from builder.cli.settings import Settings, command_with_settings, shared_options
 
 if TYPE_CHECKING:
     from builder.adapters.keys.directory import KeptKey, KeyDirectory
+    from builder.keys.public import PublicKey
 
 type_option = click.option(
     "--type",
@@ -48,8 +49,9 @@ def generate(settings: Settings, name: str, kind: str, allow_plaintext: bool, fo
 
     directory = directory_of(settings)
     directory.check_free(name, force=force)
-    entry = make(settings, directory, name, kind, allow_plaintext=allow_plaintext, force=force)
-    _tell(settings, directory, entry)
+    private, public = make(settings, name, kind, allow_plaintext=allow_plaintext)
+    directory.put(name, private, public, force=force)
+    _tell(settings, directory, directory.entry(name))
 
 
 @click.command("import")
@@ -67,7 +69,7 @@ def import_key(
     FILE (- for stdin) is a private key of cosign, OpenSSL (PKCS#8, SEC1) or OpenSSH. A key that has
     a password keeps it; one that has none gets one.
     """
-    from builder.adapters.keys.directory import read_private_file
+    from builder.adapters.keys.files import read_private_file
     from builder.adapters.keys.keeping import imported
     from builder.cli.keyring import directory_of, passwords_of
     from builder.keys.public import KEY_LIMIT
@@ -90,24 +92,18 @@ def import_key(
 
 
 def make(
-    settings: Settings,
-    directory: "KeyDirectory",
-    name: str,
-    kind: str,
-    *,
-    allow_plaintext: bool,
-    force: bool,
-) -> "KeptKey":
-    """Make a key and keep it. Its name was found free before, or ``force`` does without."""
+    settings: Settings, name: str, kind: str, *, allow_plaintext: bool
+) -> tuple[bytes, "PublicKey"]:
+    """A new key: the file of its private half, and the public one."""
     from builder.adapters.keys.keeping import kept
     from builder.cli.keyring import passwords_of
     from builder.keys.private import generate as new_key
     from builder.keys.public import KeyType
 
     key = new_key(KeyType(kind))
-    private = kept(key, at=name, passwords=passwords_of(settings), allow_plaintext=allow_plaintext)
-    directory.put(name, private, key.public, force=force)
-    return directory.entry(name)
+    passwords = passwords_of(settings)
+    private = kept(key, at=name, passwords=passwords, allow_plaintext=allow_plaintext)
+    return private, key.public
 
 
 def _tell(settings: Settings, directory: "KeyDirectory", entry: "KeptKey") -> None:

@@ -61,21 +61,12 @@ def rotate(settings: Settings, name: str, to: str | None, kind: str, allow_plain
     from builder.cli.keyring import directory_of
 
     directory = directory_of(settings)
-    old = directory.entry(name)
-    if old.successor is not None and directory.has(old.successor):
-        raise UsageError(
-            f"key {name!r} has a successor: {old.successor!r}",
-            hint=f"builder key rotate {old.successor}",
-        )
+    directory.check_no_successor(name)
     successor = directory.free_name(name) if to is None else to
     directory.check_free(successor, force=False)
-    new = make(settings, directory, successor, kind, allow_plaintext=allow_plaintext, force=False)
+    private, public = make(settings, successor, kind, allow_plaintext=allow_plaintext)
+    old, new = directory.succeed(name, successor, private, public)
     revoked = old.state is KeyState.REVOKED
-    old = directory.mark(
-        name,
-        state=KeyState.REVOKED if revoked else KeyState.SUPERSEDED,
-        successor=successor,
-    )
     both = f"sign with {successor} alone" if revoked else f"sign with both, {name} and {successor}"
     steps = [
         f"add {new.public.fingerprint} to the keys and roles of trust.yaml, in a new version of it",
@@ -103,13 +94,12 @@ def revoke(settings: Settings, name: str, reason: str | None) -> None:
 
     What counts for others is trust.yaml: this only keeps you from signing.
     """
-    from builder.adapters.keys.directory import KeyState
     from builder.cli.keyring import directory_of
 
     if reason is not None and not reason.isprintable():
         raise UsageError(f"--reason: expected one line of text, got {reason!r}")
     directory = directory_of(settings)
-    entry = directory.mark(name, state=KeyState.REVOKED, reason=reason)
+    entry = directory.revoke(name, reason=reason)
     steps = [
         f"give {entry.public.fingerprint} the state revoked in trust.yaml, in a new version of it",
         "then nothing that it signed is accepted, new or old",

@@ -33,7 +33,8 @@ def store_directory(environment: Mapping[str, str]) -> str:
 
 def key(variants: Sequence[str], *, as_json: bool) -> str:
     """The name of the answer: this program, this directory, these variants."""
-    parts = (__version__, str(ASSEMBLY), os.getcwd(), "json" if as_json else "text", *variants)
+    versions = (__version__, str(ASSEMBLY), str(notes.IMAGE_VERSION))
+    parts = (*versions, os.getcwd(), "json" if as_json else "text", *variants)
     return Digest.of("\0".join(parts).encode("utf-8", "surrogateescape")).hex
 
 
@@ -42,9 +43,9 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
     know.
 
     The note has a line for each question to the project's files (question, digest of the answer or
-    ``-``, file), for each image (``image``, digest, name in the store) and for each blob (``blob``,
-    digest, size), and for what ends with a day (``until``, that day, ``-``); an empty line; and the
-    output.
+    ``-``, file), for each image (``image``, digest, name in the store) and its record (``record``,
+    digest of the record, that of the image), for each blob (``blob``, digest, size), and for what
+    ends with a day (``until``, that day, ``-``); an empty line; and the output.
     """
     variants = [item for item in arguments if item != "--json"]
     if not variants or any(item.startswith("-") for item in variants):
@@ -58,23 +59,26 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
             named = index.read()
         files = Files(Path())
         for line in head.split("\n"):
-            word, digest, about = line.split(" ", 2)
-            if word == "blob":
-                if os.lstat(f"{store}/blobs/sha256/{digest}").st_size != int(about):
-                    return None
-            elif word == "image":
-                if _entry(about, digest) not in named:
-                    return None
-            elif word == "until":
-                if digest < time.strftime("%Y-%m-%d", time.gmtime()):
-                    return None
-            else:
-                answer = files.ask(word, about)
-                if digest != ("-" if answer is None else answer.hex):
-                    return None
-    except (OSError, ValueError, KeyError, BuilderError):
+            if not _holds(*line.split(" ", 2), store=store, named=named, files=files):
+                return None
+    except (OSError, TypeError, ValueError, KeyError, BuilderError):
         return None
     return output
+
+
+def _holds(word: str, digest: str, about: str, *, store: str, named: str, files: Files) -> bool:
+    """Whether one line of the note is still true."""
+    if word == "blob":
+        return os.lstat(f"{store}/blobs/sha256/{digest}").st_size == int(about)
+    if word == "image":
+        return _entry(about, digest) in named
+    if word == "record":  # another variant may have come to the same image since
+        with Path(f"{store}/notes/{notes.IMAGE}/{about}").open("rb") as record:
+            return Digest.of(record.read()).hex == digest
+    if word == "until":
+        return digest >= time.strftime("%Y-%m-%d", time.gmtime())
+    answer = files.ask(word, about)
+    return digest == ("-" if answer is None else answer.hex)
 
 
 def _entry(name: str, digest: str) -> str:
@@ -86,6 +90,7 @@ def note(
     asked: Mapping[tuple[str, str], Digest | None],
     *,
     images: Iterable[tuple[str, Digest]],
+    records: Iterable[tuple[Digest, Digest]],
     blobs: Iterable[tuple[Digest, int]],
     output: str,
     until: str | None = None,
@@ -93,6 +98,7 @@ def note(
     """The note for :func:`recall`; ``None`` where a name does not fit on its line. ``until`` is the
     last day (UTC) on which the answer holds: a waiver ends, and no file says so."""
     lines = [f"image {digest.hex} {name}" for name, digest in images]
+    lines += [f"record {record.hex} {image.hex}" for image, record in sorted(set(records))]
     lines += [] if until is None else [f"until {until} -"]
     lines += [f"blob {digest.hex} {size}" for digest, size in sorted(set(blobs))]
     for (question, about), answer in sorted(asked.items()):

@@ -9,6 +9,7 @@ from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.selection import DEFAULT, OTHER_WEIGHTS, dead, selected
 from builder.models.shards import SUFFIX, check_complete, check_tensors, listed, read_index
+from builder.models.standing import Standing
 from builder.resolve.found import Resolved
 from builder.upstream import Hub, HubFile
 
@@ -62,9 +63,8 @@ def resolve_model(
     pin = replace(pin, files=files)
     if pin != before:
         pin = replace(pin, locked=now)
-    if found.repository != repository:
-        remarks.insert(0, _renamed(repository, found.repository))
-    return Resolved(pin=pin, remarks=(*remarks, *_differences(before, pin)))
+    at_the_hub = Standing(pin=pin, repository=found.repository, commit=found.commit)
+    return Resolved(pin=pin, remarks=(*at_the_hub.remarks, *remarks, *_differences(before, pin)))
 
 
 def _asked(revision: str | None, *, name: str, before: ModelPin | None) -> str:
@@ -159,12 +159,6 @@ def _judged(
     known = {shard for index in indexes for shard in index.shards}
     if beside := [path for path in selected(paths, ("*.safetensors",)) if path not in known]:
         yield f"no index names {listed(beside)}, which is pinned all the same"
-
-
-def _renamed(asked: str, told: str) -> str:
-    return (
-        f"the hub calls {asked} {told} now; the old name leads there until somebody else takes it"
-    )
 
 
 def _differences(before: ModelPin | None, pin: ModelPin) -> Iterator[str]:

@@ -120,7 +120,8 @@ def stated(*, kind: str = dsse.IN_TOTO, **fields: Any) -> Envelope:
     ("envelope", "said"),
     [
         (stated(kind="application/json"), "expected payload type"),
-        (stated(_type="https://in-toto.io/Statement/v0.1"), "expected a https"),
+        (stated(_type="https://in-toto.io/Statement/v0.2"), "expected a https"),
+        (stated(_type=["https://in-toto.io/Statement/v1"]), "expected a https"),
         (stated(_type=...), "expected a https"),
         (stated(subject=[]), "1 to 64 subjects"),
         (stated(subject=...), "1 to 64 subjects"),
@@ -153,3 +154,8 @@ def test_the_payload_is_what_was_signed_and_not_what_it_means() -> None:
     assert statement.parse(one, at="x") == SAID
     assert one.signed != statement.envelope(SAID).signed
     assert b64encode(spaced).decode() == dsse.record(one)["payload"]
+
+
+def test_what_cosign_attest_writes_is_a_statement_under_an_older_name() -> None:
+    older = statement.parse(stated(_type="https://in-toto.io/Statement/v0.1"), at="x")
+    assert older == statement.parse(stated(), at="x")

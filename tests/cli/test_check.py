@@ -208,8 +208,8 @@ def test_a_base_that_is_named_by_its_index_alone_is_told_what_to_record(
             "lockfiles/vllm.yaml:3",
             "vllm.nightly: locked without a manifest for linux/amd64",
             (
-                "each build asks the registry for what is missing; builder plan hello shows the"
-                " manifest to record"
+                "each build asks the registry for what is missing: builder lock nightly writes it"
+                " down"
             ),
         ),
         (

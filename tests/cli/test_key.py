@@ -323,31 +323,36 @@ def test_a_person_is_asked_twice_and_what_they_type_is_not_shown(
     assert opened(keys / "mine.key", typed).public.fingerprint in shown
 
 
+# The first terminal that the leader of a session opens is the one that /dev/tty means.
+_AT_A_TERMINAL = (
+    "import os, sys; os.open(os.ttyname(0), os.O_RDWR); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
 def _typing(arguments: list[str], answers: list[str], environment: dict[str, str]) -> str:
     """What a terminal shows while somebody answers ``builder``'s questions."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(
-            sys.executable,
-            [sys.executable, "-m", "builder", *arguments],
-            environment | {"PYTHONPATH": str(DEMO)},
-        )
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "builder", *arguments]
+    child = subprocess.Popen(
+        [sys.executable, "-c", _AT_A_TERMINAL, *command],
+        env=environment | {"PYTHONPATH": str(DEMO)},
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+    )
+    os.close(end)
     shown = b""
-    deadline = time.monotonic() + 30
     try:
-        while time.monotonic() < deadline and select.select([terminal], [], [], 30)[0]:
+        while select.select([terminal], [], [], 30)[0]:
             try:
-                chunk = os.read(terminal, 4096)
+                shown += os.read(terminal, 4096)
             except OSError:  # the child is gone
                 break
-            if not chunk:
-                break
-            shown += chunk
-            if answers and shown.endswith(b": "):
-                time.sleep(0.1)  # getpass drops what came before it turned the echo off
+            if answers and shown.endswith(b": "):  # the echo is off before the blank comes
                 os.write(terminal, answers.pop(0).encode() + b"\n")
     finally:
         os.close(terminal)
-        _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, shown
+        status = child.wait(30)
+    assert status == 0, shown
     return shown.decode()

@@ -139,7 +139,7 @@ def test_an_answer_with_a_last_day_is_none_after_it(
     kept = FileStore(store)
     (key,) = kept.notes(notes.ANSWER)
     answer = kept.note(notes.ANSWER, key)
-    line = note({}, images=(), blobs=(), output="", until=until)
+    line = note({}, images=(), records=(), blobs=(), output="", until=until)
     assert answer is not None
     assert line == f"until {until} -\n\n".encode()
     kept.take_note(notes.ANSWER, key, line[:-1] + answer)

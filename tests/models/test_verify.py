@@ -13,7 +13,6 @@ from builder.digest import Digest
 from builder.lock.model import ModelFile
 from builder.models.hashing import Crew, at_once
 from builder.models.place import place_of
-from builder.models.remembered import SETTLED
 from builder.models.verify import State, verify
 from tests.memory_store import MemoryStore
 from tests.models.worlds import (
@@ -139,8 +138,8 @@ def test_a_file_in_the_place_of_another_is_hashed_anew(root: Path, store: Memory
 
 def test_a_file_of_just_now_is_not_remembered(root: Path, store: MemoryStore) -> None:
     ctime = max(path.stat().st_ctime_ns for path in root.iterdir())
-    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED).ok
-    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED + 1).hashed > 0
+    assert checked(PIN, root, store, clock=lambda: ctime + 2 * 10**9).ok
+    assert checked(PIN, root, store, clock=lambda: ctime + 2 * 10**9 + 1).hashed > 0
     assert checked(PIN, root, store).hashed == 0
 
 

@@ -1,11 +1,11 @@
 """``make real``: bake, push and read back images of the real vLLM, and move its pins.
 
-Nothing of it is in this repository: the wheels come through pip and the diffs through git, pinned
-by lockfiles/. In this order: what real commits of Genesis say of themselves; compose files that
-people deploy; exported policies, by skopeo and cosign; what Genesis 7b9fd319 does to the real vLLM
-0.20.2, and the steps of the main recipe on it; images of vLLM 0.22.0; and an upstream of bases made
-of the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved, pins are bumped, and a base is
-deleted. Ends with status 1 if a claim fails.
+Nothing of it is in this repository: wheels come through pip and diffs through git, pinned by
+lockfiles/. In this order: what other tools make of keys, signatures, SBOMs and exported policies;
+what real commits of Genesis say of themselves; compose files that people deploy; what Genesis
+7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe on it; images of vLLM 0.22.0;
+an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved, pins are
+bumped, and a base is deleted. Ends with status 1 if a claim fails.
 """
 
 import sys
@@ -19,13 +19,16 @@ from tests.claims import Claims
 from tests.plugins.requires import missing
 from tests.real import (
     bakery,
+    bills,
     bumps,
     composes,
     following,
     genesis,
     genesis_facts,
+    keys,
     main_recipe,
     reading,
+    signatures,
     trust,
 )
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
@@ -37,9 +40,12 @@ def main() -> int:
     claims = Claims(
         "make real: vLLM 0.20.2 and 0.22.0 of PyPI, through the lockfiles of this project"
     )
+    keys.prove(claims)
+    signatures.prove(claims)
+    bills.prove(claims)
+    trust.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
-    trust.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()

@@ -5,6 +5,7 @@ apt does the fetching, in directories of its own, and checks what it gets agains
 
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.commands import CommandError, clean_environment, download_cache, run
@@ -13,24 +14,53 @@ ARCHIVE = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
+_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+
+
 def debian_tool(package: str, suite: str, program: str) -> Path:
-    """The path of ``program``, a path in the newest ``package`` of ``suite``. It is kept in the
-    download cache under the package's sha256; without a network the one of an earlier run serves.
+    """The path of ``program``, a path in the newest ``package`` of ``suite``.
 
     Raises:
         CommandError: It cannot be had.
     """
-    kept = download_cache() / "debs"
+    return _inside(debian_packages((package,), suite)[package], package, program)
+
+
+def debian_packages(packages: Sequence[str], suite: str) -> dict[str, Path]:
+    """Where the newest ``packages`` of ``suite`` are unpacked. They are kept in the download cache
+    under their sha256; without a network those of an earlier run serve.
+
+    Raises:
+        CommandError: One cannot be had.
+    """
+    kept = download_cache() / "debs" / suite
     try:
-        found = _fetched(package, suite, kept)
+        return _fetched(packages, suite, kept)
     except CommandError:
-        earlier = _latest(kept / package)
-        if earlier is None:
+        earlier = {package: _latest(kept / package) for package in packages}
+        if None in earlier.values():
             raise
-        found = earlier
-    path = found / program
+        return {package: path for package, path in earlier.items() if path is not None}
+
+
+def with_libraries(
+    unpacked: Mapping[str, Path], package: str, program: str
+) -> tuple[Path | str, ...]:
+    """The start of a command line for a program that wants another C library than this machine's:
+    that of the ``libc6`` in ``unpacked``, and the libraries of the other packages there.
+
+    Raises:
+        CommandError: A part is not there.
+    """
+    loader = _inside(unpacked["libc6"], "libc6", f"{_LIBRARIES}/ld-linux-x86-64.so.2")
+    paths = ":".join(str(path / _LIBRARIES) for path in unpacked.values())
+    return loader, "--library-path", paths, _inside(unpacked[package], package, program)
+
+
+def _inside(directory: Path, package: str, program: str) -> Path:
+    path = directory / program
     if not path.is_file():
-        raise CommandError(f"{package} of {suite} has no {program}")
+        raise CommandError(f"{package} has no {program}")
     return path
 
 
@@ -39,30 +69,36 @@ def _latest(directory: Path) -> Path | None:
     return max(there, key=lambda path: path.stat().st_mtime, default=None)
 
 
-def _fetched(package: str, suite: str, kept: Path) -> Path:
-    """The directory of the unpacked package."""
+def _fetched(packages: Sequence[str], suite: str, kept: Path) -> dict[str, Path]:
     with tempfile.TemporaryDirectory(prefix="builder-apt-") as name:
         scratch = Path(name)
         options = _apt(scratch, suite)
-        environment = clean_environment(LC_ALL="C")
-        run(("apt-get", *options, "update"), environment=environment)
-        said = run(("apt-cache", *options, "show", "--no-all-versions", package)).text
-        digest = next(
-            line.partition(": ")[2] for line in said.splitlines() if line.startswith("SHA256: ")
-        )
-        target = kept / package / digest
-        if target.is_dir():
-            return target
-        run(("apt-get", *options, "download", package), environment=environment, directory=scratch)
-        (archive,) = scratch.glob("*.deb")
-        run(("dpkg-deb", "-x", archive, scratch / "unpacked"))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.move(scratch / "unpacked", target)
-        except OSError:  # another run was faster
-            if not target.is_dir():
-                raise
+        run(("apt-get", *options, "update"), environment=clean_environment(LC_ALL="C"))
+        return {package: _unpacked(package, options, scratch, kept) for package in packages}
+
+
+def _unpacked(package: str, options: Sequence[str], scratch: Path, kept: Path) -> Path:
+    """The directory of one package."""
+    said = run(("apt-cache", *options, "show", "--no-all-versions", package)).text
+    digest = next(
+        line.partition(": ")[2] for line in said.splitlines() if line.startswith("SHA256: ")
+    )
+    target = kept / package / digest
+    if target.is_dir():
         return target
+    place = scratch / package
+    place.mkdir()
+    environment = clean_environment(LC_ALL="C")
+    run(("apt-get", *options, "download", package), environment=environment, directory=place)
+    (archive,) = place.glob("*.deb")
+    run(("dpkg-deb", "-x", archive, place / "unpacked"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.move(place / "unpacked", target)
+    except OSError:  # another run was faster
+        if not target.is_dir():
+            raise
+    return target
 
 
 def _apt(scratch: Path, suite: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from builder.adapters.registry.client import RegistryClient
 from builder.digest import Digest
 from builder.errors import IntegrityError, NetworkError
 from builder.reference import Reference
+from tests.registry.conftest import Clock
 from tests.registry.images import tiny_image
 from tests.standin.registry import Reply, StandIn
 
@@ -83,3 +84,31 @@ def test_a_write_is_not_redirected(
         " be followed"
     )
     assert other.calls == []
+
+
+DENIED = Reply(
+    status=400,
+    body=b'{"errors":[{"code":"DIGEST_INVALID","message":"provided digest did not match"}]}',
+)
+
+
+def test_a_digest_that_is_denied_is_put_again(
+    client: RegistryClient, registry: StandIn, clock: Clock
+) -> None:
+    registry.on("PUT", ".*", DENIED, DENIED)
+    client.push_manifest(target(registry), IMAGE.manifest)
+    assert registry.asked() == ["PUT /v2/team/app/manifests/t"] * 3
+    assert clock.naps == [0.5, 1.0]
+
+
+def test_a_digest_that_stays_denied_and_any_other_refusal_are_errors(
+    client: RegistryClient, registry: StandIn
+) -> None:
+    registry.on("PUT", ".*/denied", DENIED, forever=True)
+    with pytest.raises(NetworkError, match="400 Bad Request: DIGEST_INVALID: provided"):
+        client.push_manifest(target(registry, "denied"), IMAGE.manifest)
+    assert len(registry.calls) == 4
+    registry.on("PUT", ".*/t", Reply(status=400, body=b"[]"), forever=True)
+    with pytest.raises(NetworkError, match=r"answered 400 Bad Request$"):
+        client.push_manifest(target(registry), IMAGE.manifest)
+    assert len(registry.calls) == 5

@@ -1,4 +1,5 @@
-"""``make reproduce``: the same variants under other conditions give one digest.
+"""``make reproduce``: the same variants under other conditions give one digest, and the same is
+said of them: manifest, provenance and SBOM, byte by byte.
 
 The demo, offline, under all of them; a variant on the real vLLM wheel under some, where an earlier
 ``make real`` has left the wheel. Ends with status 1 if a digest differs, and names the first file

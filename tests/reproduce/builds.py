@@ -11,10 +11,12 @@ from pathlib import Path
 
 from builder.digest import Digest
 from builder.project import Project
+from builder.statements import Kind
 from tests.claims import Claims
 from tests.commands import (
     ROOT,
     CommandError,
+    Finished,
     clean_environment,
     download_cache,
     empty_store,
@@ -76,6 +78,7 @@ class Builds:
         self._base = base
         self._project = world.copy(f"project-{variant}")
         self._first: tuple[Path, Digest] | None = None
+        self._said: dict[str, Digest] = {}
         self._count = 0
 
     @property
@@ -89,15 +92,19 @@ class Builds:
         claim = f"{self.name}, {condition.name}"
         try:
             digest = self._run(condition, store)
+            said = self._statements(condition, store)
         except CommandError as error:
             self._claims.holds(claim, False, error)
             return "failed"
         if self._first is None:
-            self._first = (store, digest)
+            self._first, self._said = (store, digest), said
         known, wanted = self._first
         if digest != wanted:
             where = first_difference(known, store, (wanted, digest))
             self._claims.holds(claim, False, f"got {digest}, wanted {wanted}; {where}")
+        elif others := [kind for kind in said if said[kind] != self._said[kind]]:
+            self._claims.holds(claim, False, f"another {' and another '.join(others)} is said")
+            return "another statement"
         else:
             self._claims.count(claim, True)
         return digest.short
@@ -114,22 +121,35 @@ class Builds:
         return home / "store"
 
     def _run(self, condition: Condition, store: Path) -> Digest:
+        done = self._command(condition, store, "--json", "build", *condition.arguments, self.name)
+        return Digest.parse(json.loads(done.stdout)["images"][0]["digest"])
+
+    def _statements(self, condition: Condition, store: Path) -> dict[str, Digest]:
+        """What would be signed of it, by kind."""
+        return {
+            str(kind): Digest.of(
+                self._command(condition, store, "manifest", self.name, "--type", str(kind)).stdout
+            )
+            for kind in Kind
+        }
+
+    def _command(self, condition: Condition, store: Path, *arguments: str) -> Finished:
         python = condition.python or Path(sys.executable)
         environment = _environment(self._world)
         if self._base is not None:
             environment["BUILDER_MIRRORS"] = _mirrored(self._base.host)
-        done = run(
+        project = condition.project or self._project
+        return run(
             (
                 *(*condition.prefix, python, "-m", "builder"),
-                *("-C", condition.project or self._project, "--store", store, "--json"),
-                *("build", *condition.arguments, self.name),
+                *("-C", project, "--store", store),
+                *arguments,
             ),
             environment={**environment, **condition.environment},
             umask=condition.umask,
             user=condition.user,
             directory=Path("/"),
         )
-        return Digest.parse(json.loads(done.stdout)["images"][0]["digest"])
 
 
 def _environment(world: World) -> dict[str, str]:

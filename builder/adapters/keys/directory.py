@@ -7,23 +7,21 @@ sign with any more, and nobody else reads them.
 """
 
 import fcntl
-import logging
 import os
 import re
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
 from builder import canonical
-from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
+from builder.adapters.keys.files import staged, sync, write_whole, writing
+from builder.errors import EnvironmentFault, IntegrityError, UsageError
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.value import value
 
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A name. It has no dot and no slash: what has one is a file."""
-_log = logging.getLogger(__name__)
 
 
 class KeyState(StrEnum):
@@ -119,35 +117,64 @@ class KeyDirectory:
             EnvironmentFault: The directory cannot be written, or others can write there.
         """
         with self._exclusive():
-            self.check_free(name, force=force)
-            self._path(name, "json").unlink(missing_ok=True)
-            write_whole(self._path(name, "pub"), public.pem, mode=0o644, force=True)
-            write_whole(self._path(name, "key"), private, mode=0o600, force=True)
+            self._put(name, private, public, force=force)
 
-    def mark(
-        self,
-        name: str,
-        *,
-        state: KeyState,
-        successor: str | None = None,
-        reason: str | None = None,
-    ) -> KeptKey:
-        """Note the state of a key; a successor and a reason that are known stay, where no other is
-        given.
+    def succeed(
+        self, name: str, successor: str, private: bytes, public: PublicKey
+    ) -> tuple[KeptKey, KeptKey]:
+        """Keep a key as the successor of another; returns both. A revoked key stays revoked.
+
+        Raises:
+            UsageError: The other has a successor that is there, or as for :meth:`put`.
+            IntegrityError: As for :meth:`entry`.
+        """
+        with self._exclusive():
+            old = self.check_no_successor(name)
+            self._put(successor, private, public, force=False)
+            state = old.state if old.state is KeyState.REVOKED else KeyState.SUPERSEDED
+            return self._note(name, state, successor, old.reason), self.entry(successor)
+
+    def check_no_successor(self, name: str) -> KeptKey:
+        """The key, which nothing has succeeded yet; raises as :meth:`succeed`."""
+        old = self.entry(name)
+        if old.successor is not None and self.has(old.successor):
+            raise UsageError(
+                f"key {name!r} has a successor: {old.successor!r}",
+                hint=f"builder key rotate {old.successor}",
+            )
+        return old
+
+    def revoke(self, name: str, *, reason: str | None) -> KeptKey:
+        """Note that nothing more is signed with a key. A reason that is known stays where no other
+        is given.
 
         Raises:
             UsageError, IntegrityError: As for :meth:`entry`.
         """
+        self._there(name)
         with self._exclusive():
             old = self.entry(name)
-            said = {
-                "state": str(state),
-                "successor": successor or old.successor,
-                "reason": reason or old.reason,
-            }
-            document = canonical.encode({key: item for key, item in said.items() if item})
-            write_whole(self._path(name, "json"), document + b"\n", mode=0o644, force=True)
-            return self.entry(name)
+            return self._note(name, KeyState.REVOKED, old.successor, reason or old.reason)
+
+    def _put(self, name: str, private: bytes, public: PublicKey, *, force: bool) -> None:
+        self.check_free(name, force=force)
+        key, pub = self._path(name, "key"), self._path(name, "pub")
+        # Both are on the disk before either is in its place.
+        with writing(key), staged(pub, public.pem, 0o644) as half:
+            with staged(key, private, 0o600) as whole:
+                half.replace(pub)
+                whole.replace(key)
+            # Last: a key that was revoked must not be without its state for a moment.
+            self._path(name, "json").unlink(missing_ok=True)
+            sync(self.path)
+
+    def _note(
+        self, name: str, state: KeyState, successor: str | None, reason: str | None
+    ) -> KeptKey:
+        said = {"state": str(state), "successor": successor, "reason": reason}
+        document = canonical.encode({key: item for key, item in said.items() if item})
+        write_whole(self._path(name, "json"), document + b"\n", mode=0o644, force=True)
+        return self.entry(name)
 
     def free_name(self, name: str) -> str:
         """A name for the successor of a key: with the next number behind it that is free."""
@@ -187,77 +214,11 @@ class KeyDirectory:
                     f"{self.path}: others can write there", hint=f"chmod 700 {self.path}"
                 )
             fcntl.flock(number, fcntl.LOCK_EX)
+            for left in self.path.glob(".*.tmp"):  # by one that was killed
+                left.unlink(missing_ok=True)
             yield
         finally:
             os.close(number)
-
-
-def read_private_file(path: Path, *, encrypted: Callable[[bytes], bool]) -> bytes:
-    """The bytes of a private key's file.
-
-    Raises:
-        UsageError: There is no such file.
-        PolicyError: Others can read it, and it is not encrypted.
-        IntegrityError: It is no regular file, or too large.
-    """
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError as error:
-        raise UsageError(f"no file {str(path)!r}", hint="builder key list shows names") from error
-    except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
-    mode = os.fstat(number).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(number)
-        raise IntegrityError(f"{path}: expected a file, got something else")
-    with os.fdopen(number, "rb") as file:
-        data = file.read(KEY_LIMIT + 1)
-    if mode & 0o077:
-        told = f"{path}: others can read it (mode {stat.S_IMODE(mode):04o})"
-        if not encrypted(data):
-            raise PolicyError(f"{told}, and it is not encrypted", hint=f"chmod 600 {path}")
-        _log.warning("%s; chmod 600 %s", told, path)
-    return data
-
-
-def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:
-    """Put a file in its place, whole or not at all, never readable by more than ``mode`` says.
-
-    Raises:
-        UsageError: There is one, and no ``force``.
-        EnvironmentFault: It cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            temporary.unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-                os.fchmod(file.fileno(), mode)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            _into_place(temporary, path, force=force)
-            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _into_place(temporary: Path, path: Path, *, force: bool) -> None:
-    if force:
-        temporary.replace(path)
-        return
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError as error:
-        raise UsageError(f"there is a file {str(path)!r}", hint="--force replaces it") from error
 
 
 def _read(path: Path) -> bytes:

@@ -5,12 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from builder.adapters.keys.command import CommandSigner
-from builder.adapters.keys.directory import (
-    NAME,
-    KeyDirectory,
-    KeyState,
-    read_private_file,
-)
+from builder.adapters.keys.directory import NAME, KeyDirectory, KeyState
+from builder.adapters.keys.files import read_private_file
 from builder.adapters.keys.passwords import Passwords
 from builder.errors import IntegrityError, PolicyError, UsageError
 from builder.keys.private import PrivateKey, is_encrypted, read_private_key

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Self, TypeVar
 
-from builder.adapters.registry import download
+from builder.adapters.registry import download, referrers
 from builder.adapters.registry.configuration import Endpoint, RegistryConfiguration
 from builder.adapters.registry.failures import drain, log_mirror, with_earlier
 from builder.adapters.registry.manifests import (
@@ -15,6 +15,7 @@ from builder.adapters.registry.manifests import (
     describe,
     descriptor_of,
 )
+from builder.adapters.registry.put import put_manifest
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.tags import all_tags
 from builder.adapters.registry.transport import Transport
@@ -84,6 +85,24 @@ class RegistryClient:
         endpoint = self._configuration.origin(reference.registry)
         return all_tags(self._transport, endpoint, reference)
 
+    def tagged(self, reference: Reference) -> Manifest | Index | None:
+        """See the port."""
+        if reference.tag is None or reference.digest is not None:
+            raise ValueError(f"{reference} is not a tag")
+        return self._get_if_there(reference)
+
+    def referrers(
+        self, reference: Reference, subject: Digest, *, artifact_type: str
+    ) -> tuple[Descriptor, ...]:
+        """See the port."""
+        return referrers.listed(
+            self._transport,
+            self._configuration.origin(reference.registry),
+            reference.at(subject),
+            artifact_type=artifact_type,
+            fallback=self._get_if_there,
+        )
+
     def manifest(self, reference: Reference) -> Manifest | Index:
         """See the port."""
         if reference.digest is not None:
@@ -146,31 +165,14 @@ class RegistryClient:
         """
         return self._upload(target, descriptor).run(content, chunk_size=self._chunk_size)
 
-    def push_manifest(self, target: Reference, manifest: Manifest | Index) -> None:
+    def push_manifest(self, target: Reference, manifest: Manifest | Index) -> bool:
         """See the port. Its blobs must be there: registries refuse it otherwise.
 
         Raises:
             IntegrityError: The target names another digest, or the registry stored another.
         """
-        digest = manifest.digest
-        if target.digest is not None and target.digest != digest:
-            raise IntegrityError(f"{target}: expected {target.digest}, the manifest is {digest}")
         endpoint = self._configuration.origin(target.registry)
-        response = self._transport.send(
-            Request(
-                what=str(target),
-                method="PUT",
-                url=endpoint.url(target.repository, f"manifests/{target.tag or digest}"),
-                endpoint=endpoint,
-                repository=endpoint.repository(target.repository),
-                push=True,
-                headers={"Content-Type": manifest.media_type},
-                body=manifest.raw,
-                expected=frozenset({201}),
-            )
-        )
-        drain(response)
-        check_header(response, digest, what=str(target))
+        return put_manifest(self._transport, endpoint, target, manifest)
 
     def _ask(self, reference: Reference, question: Callable[[Endpoint], _T]) -> _T:
         """The answer of the first mirror that has one, else the origin's answer or error."""
@@ -206,6 +208,13 @@ class RegistryClient:
                 f" {described.digest}"
             )
         return described
+
+    def _get_if_there(self, reference: Reference) -> Manifest | Index | None:
+        """What the registry itself has, if anything."""
+        try:
+            return self._get(self._configuration.origin(reference.registry), reference)
+        except GoneError:
+            return None
 
     def _get(self, endpoint: Endpoint, reference: Reference) -> Manifest | Index:
         what = str(reference)

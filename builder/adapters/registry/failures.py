@@ -112,19 +112,27 @@ def answered(response: Response, body: bytes) -> str:
     return f"{server} answered {response.status_code}{phrase}" + (f": {detail}" if detail else "")
 
 
-def _explanation(body: bytes) -> str:
-    """The first error of a body in the form of distribution-spec, "Error Codes", or in one of
-    those that token services use; empty where there is none."""
+def error_code(body: bytes) -> str:
+    """The code of the first error of a body (distribution-spec, "Error Codes"), empty where there
+    is none."""
+    code = _first_error(body).get("code")
+    return code if isinstance(code, str) else ""
+
+
+def _first_error(body: bytes) -> dict[str, Any]:
     try:
         document = canonical.decode(body, at="error", limit=_ERROR_BODY_LIMIT)
     except IntegrityError:
-        return ""
-    if not isinstance(document, dict):
-        return ""
-    errors = document.get("errors")
+        return {}
+    errors = document.get("errors") if isinstance(document, dict) else None
     first = errors[0] if isinstance(errors, list) and errors else document
-    if not isinstance(first, dict):
-        return ""
+    return first if isinstance(first, dict) else {}
+
+
+def _explanation(body: bytes) -> str:
+    """The first error of a body in the form of distribution-spec, "Error Codes", or in one of
+    those that token services use; empty where there is none."""
+    first = _first_error(body)
     keys = ("code", "error", "message", "error_description", "details")
     texts = [first[key] for key in keys if isinstance(first.get(key), str) and first[key]]
     line = "".join(c if c.isprintable() else " " for c in ": ".join(texts))

@@ -48,7 +48,7 @@ def all_tags(transport: Transport, endpoint: Endpoint, reference: Reference) -> 
         )
         response, body = transport.fetch(request, limit=_BODY_LIMIT)
         page = _page(body, at=f"{what}: {shown(response.url)}")
-        url = _next(response, endpoint=endpoint, what=what)
+        url = next_page(response, endpoint=endpoint, what=what)
         known = len(tags)
         tags.update(page)
         _log.debug("%s: page %d has %d", what, len(asked), len(page))
@@ -86,8 +86,12 @@ def _page(body: bytes, *, at: str) -> list[str]:
     return tags
 
 
-def _next(response: Response, *, endpoint: Endpoint, what: str) -> str | None:
-    """Where the next page is; ``None`` behind the last one."""
+def next_page(response: Response, *, endpoint: Endpoint, what: str) -> str | None:
+    """Where the next page is; ``None`` behind the last one.
+
+    Raises:
+        NetworkError: It is said to be at another server.
+    """
     found = response.next_pages
     if not found:
         return None

@@ -10,9 +10,8 @@ from builder.adapters.keys.directory import (
     KeyDirectory,
     KeyState,
     keys_directory,
-    read_private_file,
-    write_whole,
 )
+from builder.adapters.keys.files import read_private_file, write_whole
 from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
 from tests.cli.conftest import tree
 from tests.keys.samples import ED25519, P256
@@ -42,7 +41,7 @@ def test_a_key_is_kept_for_its_owner_alone_whatever_the_umask(keys: KeyDirectory
 
 def test_a_key_is_not_overwritten_unless_it_is_said(keys: KeyDirectory) -> None:
     keys.put("release", b"first", P256.public, force=False)
-    keys.mark("release", state=KeyState.REVOKED)
+    keys.revoke("release", reason=None)
     before = tree(keys.path)
     with pytest.raises(UsageError) as caught:
         keys.put("release", b"second", ED25519.public, force=False)
@@ -81,7 +80,7 @@ def test_what_is_no_name_is_refused(name: str, keys: KeyDirectory) -> None:
         lambda: keys.put(name, b"", P256.public, force=True),
         lambda: keys.entry(name),
         lambda: keys.private(name),
-        lambda: keys.mark(name, state=KeyState.REVOKED),
+        lambda: keys.revoke(name, reason=None),
     ):
         with pytest.raises(UsageError) as caught:
             act()
@@ -99,12 +98,38 @@ def test_what_is_there_is_listed_and_what_is_no_key_is_not(keys: KeyDirectory) -
         keys.entry("lone")
 
 
+def test_to_revoke_what_is_not_there_makes_nothing(keys: KeyDirectory) -> None:
+    with pytest.raises(UsageError, match=r"^no key 'none' in "):
+        keys.revoke("none", reason=None)
+    assert not keys.path.exists()
+
+
 def test_a_state_is_noted_and_what_was_known_stays(keys: KeyDirectory) -> None:
     keys.put("release", b"x", P256.public, force=False)
-    keys.mark("release", state=KeyState.SUPERSEDED, successor="release-2")
-    marked = keys.mark("release", state=KeyState.REVOKED, reason="lost")
-    assert marked == keys.entry("release")
-    assert (marked.state, marked.successor, marked.reason) == ("revoked", "release-2", "lost")
+    old, new = keys.succeed("release", "release-2", b"y", ED25519.public)
+    assert (old, new) == (keys.entry("release"), keys.entry("release-2"))
+    assert (old.state, old.successor, new.state) == ("superseded", "release-2", "active")
+    keys.revoke("release", reason="lost")
+    again = keys.revoke("release", reason=None)
+    assert again == keys.entry("release")
+    assert (again.state, again.successor, again.reason) == ("revoked", "release-2", "lost")
+
+
+def test_a_key_has_one_successor(keys: KeyDirectory) -> None:
+    keys.put("release", b"x", P256.public, force=False)
+    keys.succeed("release", "next", b"y", ED25519.public)
+    before = tree(keys.path)
+    with pytest.raises(UsageError, match="has a successor: 'next'"):
+        keys.succeed("release", "other", b"z", ED25519.public)
+    assert tree(keys.path) == before
+
+
+def test_what_a_killed_process_left_is_removed_with_the_next_write(keys: KeyDirectory) -> None:
+    keys.put("release", b"x", P256.public, force=False)
+    (keys.path / ".release.key.1.tmp").write_bytes(b"half")
+    assert keys.names() == ("release",)
+    keys.revoke("release", reason=None)
+    assert set(modes(keys.path)) == {"release.key", "release.pub", "release.json"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.adapters.keys.directory import KeyDirectory, KeyState
+from builder.adapters.keys.directory import KeyDirectory
 from builder.adapters.keys.passwords import Passwords
 from builder.adapters.keys.signers import Keyring
 from builder.errors import (
@@ -84,13 +84,13 @@ def test_a_public_half_that_is_named_is_compared(keys: KeyDirectory) -> None:
 
 
 def test_a_revoked_key_signs_nothing(keys: KeyDirectory) -> None:
-    keys.mark("plain", state=KeyState.SUPERSEDED, successor="release")
+    keys.succeed("plain", "next", COSIGN_BOX, P256.public)
     assert isinstance(ring(keys, plain=True).signer("plain"), PrivateKey)
-    keys.mark("plain", state=KeyState.REVOKED, reason="a lost laptop")
+    keys.revoke("plain", reason="a lost laptop")
     with pytest.raises(PolicyError) as caught:
         ring(keys, plain=True).signer("plain")
     assert str(caught.value) == "key 'plain' is revoked: a lost laptop"
-    assert caught.value.hint == "sign with release"
+    assert caught.value.hint == "sign with next"
 
 
 def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -> None:

@@ -1,0 +1,52 @@
+"""``builder sign``."""
+
+from pathlib import Path
+
+import click
+
+from builder.cli import show
+from builder.cli.signing import sign_there, signer_of
+from builder.cli.site import Site, project_command, variant_names
+
+
+@project_command(
+    "sign",
+    click.argument("name", metavar="VARIANT", shell_complete=variant_names),
+    click.argument("where", metavar="REF|oci:DIR"),
+    click.option(
+        "--key",
+        required=True,
+        metavar="KEY",
+        help="A key of builder key, a file, env://VARIABLE, or exec:COMMAND.",
+    ),
+    click.option(
+        "--public",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Its public half: needed with exec:.",
+    ),
+    click.option("--allow-plaintext", is_flag=True, help="Take a key without a password, too."),
+)
+def command(
+    site: Site,
+    name: str,
+    where: str,
+    key: str,
+    public: Path | None,
+    allow_plaintext: bool,
+) -> None:
+    """Sign a built variant where it was published.
+
+    Its manifest, provenance and SBOM are signed with it, in the forms that cosign, skopeo, podman
+    and others read. What is there already is left alone. Then it is verified as by anybody else.
+    """
+    image = site.image(name)
+    signer = signer_of(site, key, public=public, allow_plaintext=allow_plaintext)
+    with site.at_work() as world:
+        signed = sign_there(image, where, signer, site=site, world=world)
+    show.result(
+        site.settings,
+        signed.document(),
+        signed.text(),
+        aside="\n".join(("with the public key in cosign.pub:", *signed.commands())),
+    )

@@ -1,0 +1,105 @@
+"""Sign an image where it was published: for ``sign``, and for builds that do it at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder.build_record import recorded
+from builder.cli.keyring import keyring_of
+from builder.cli.places import Spot, spot_of
+from builder.cli.site import Site
+from builder.digest import Digest
+from builder.errors import GoneError
+from builder.keys.signer import Signer
+from builder.oci import Index, Manifest
+from builder.sign import sign, signables
+from builder.signatures.publish import Published
+from builder.statements import statements
+from builder.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """What was signed where, and by whom. ``images`` are the image, or an index and its members."""
+
+    spot: Spot
+    images: tuple[Digest, ...]
+    signer: Signer
+    published: Published
+
+    def document(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "reference": self.spot.reference,
+            "images": [str(image) for image in self.images],
+            "key": self.signer.public.fingerprint,
+            "added": [
+                {
+                    "image": str(item.image),
+                    "kind": str(item.kind),
+                    "predicate_type": item.predicate_type,
+                }
+                for item in self.published.added
+            ],
+            "present": self.published.present,
+            "commands": list(self.commands()),
+        }
+
+    def text(self) -> str:
+        """For people."""
+        counts = (
+            f"{len(self.published.added)} signatures added, {self.published.present} were there"
+        )
+        return (
+            f"{self.spot.reference}: {counts}; verified\nsigned by {self.signer.public.fingerprint}"
+        )
+
+    def commands(self) -> Sequence[str]:
+        """What readers of this and of other tools run, with the public key in ``cosign.pub``."""
+        if self.spot.layers is not None:
+            return (f"builder verify {self.spot.reference} --key cosign.pub",)
+        image = f"{self.spot.repository}@{self.images[0]}"
+        offline = "--insecure-ignore-tlog=true"
+        attestation = "cosign verify-attestation --key cosign.pub --type slsaprovenance1"
+        return (
+            f"builder verify {image} --key cosign.pub",
+            f"cosign verify --key cosign.pub {offline} {image}",
+            f"{attestation} {offline} {image}",
+        )
+
+
+def signer_of(
+    site: Site, key: str, *, public: Path | None = None, allow_plaintext: bool = False
+) -> Signer:
+    """The signer that a person names. Whoever builds opens it first: a wrong password is known
+    before hours of work."""
+    return keyring_of(site.settings, allow_plaintext=allow_plaintext).signer(key, public=public)
+
+
+def sign_there(image: Digest, where: str, signer: Signer, *, site: Site, world: World) -> Signed:
+    """Sign an image that was built here, at ``where``, and all that is to be said of it.
+
+    Raises:
+        GoneError: There is nothing at ``where``.
+        IntegrityError: Another image is.
+    """
+    spot = spot_of(where, world=world, at="REF")
+    said = {image: statements(recorded(image, site.store), name=spot.repository)}
+    images = signables(_there(spot), said, reference=spot.reference)
+    published, _ = sign(images, signer, place=spot.open(), again=spot.open())
+    return Signed(
+        spot=spot,
+        images=tuple(item.image.digest for item in images),
+        signer=signer,
+        published=published,
+    )
+
+
+def _there(spot: Spot) -> Manifest | Index:
+    found = spot.top()
+    if found is None:
+        raise GoneError(
+            f"{spot.reference}: there is no such image", hint="push it first: builder push"
+        )
+    return found

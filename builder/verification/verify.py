@@ -1,0 +1,163 @@
+"""An image, its signatures, and all that is demanded of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from builder.attest.statement import Statement
+from builder.digest import Digest
+from builder.errors import GoneError, IntegrityError, PolicyError
+from builder.keys.public import PublicKey
+from builder.oci import Manifest
+from builder.signatures.collect import collect
+from builder.signatures.place import Place
+from builder.signatures.publish import SIGNED
+from builder.statements import PREDICATE_TYPES, Kind
+from builder.value import field, value
+from builder.verification.chain import (
+    SaidLayer,
+    check_documents,
+    check_files,
+    layers_of,
+)
+from builder.verification.vouched import Examined, Vouched, examine
+
+IMAGE = "image"
+"""What is demanded of the image itself: that somebody says "this is it", in any form."""
+
+AtHand = Callable[[Digest], Iterator[bytes] | None]
+"""The bytes of a blob, ``None`` where they are not here. Nobody has verified them."""
+
+Enough = Callable[[str, Sequence[PublicKey]], None]
+"""Whether these keys are enough for something that is demanded (:data:`IMAGE`, or a predicate's
+kind). Raises PolicyError, or one of its kind, where they are not."""
+
+
+@value
+class Verified:
+    """An image that is what it is said to be.
+
+    ``claims`` has, for each thing that was demanded, who vouches for it; ``layers`` what the
+    manifest statement says, where one was demanded. ``remarks`` are sentences for people.
+    """
+
+    image: Digest
+    claims: Mapping[str, Vouched]
+    layers: tuple[SaidLayer, ...] = field(default=(), repr=False)
+    files: int = 0
+    """How many files were read and are what the statement says."""
+    remarks: tuple[str, ...] = ()
+
+
+def _nothing(_: Digest) -> Iterator[bytes] | None:
+    return None
+
+
+def any_of(keys: Iterable[PublicKey]) -> Enough:
+    """One key will do, whichever: where there is no policy but some keys."""
+    known = tuple(keys)
+
+    def enough(what: str, made_by: Sequence[PublicKey]) -> None:
+        if not set(made_by) & set(known):
+            names = ", ".join(key.fingerprint for key in known)
+            raise PolicyError(f"{what}: signed by none of {names}")
+
+    return enough
+
+
+def verify(
+    image: Digest,
+    place: Place,
+    *,
+    keys: Iterable[PublicKey],
+    enough: Enough,
+    demanded: Sequence[Kind] = tuple(Kind),
+    at_hand: AtHand = _nothing,
+) -> Verified:
+    """Verify an image by what lies beside it in ``place``.
+
+    Args:
+        keys: Those that may vouch for anything. The policy says for what.
+        enough: The policy.
+        demanded: The statements that must be there, beside a signature of the image itself.
+        at_hand: Layers of ours that can be read here; their files are held to the statement, too.
+
+    Raises:
+        GoneError: Nobody signed it, or the image is not there.
+        IntegrityError: A signature that names a key of ours is not its, or is about something else,
+            and nothing better is there; the image is not what its manifest statement says.
+        PolicyError: Somebody signed it, and not those who should.
+    """
+    known = tuple(keys)
+    collected = collect(image, place)
+    examined = examine(collected.found, known)
+    at = place.at(image)
+    if not collected.found:
+        more = f"; {len(collected.refused)} attachments cannot be read" if collected.refused else ""
+        raise GoneError(
+            f"{at}: nobody signed it{more}", hint="builder sign signs what was built here"
+        )
+    # Only what says so is a signature of the image: that somebody scanned it, or said how it was
+    # made, is none, though some tools take it for one.
+    claims = {IMAGE: _best(IMAGE, (None, SIGNED), examined, enough, at=at)}
+    for kind in demanded:
+        claims[str(kind)] = _best(str(kind), (PREDICATE_TYPES[kind],), examined, enough, at=at)
+    layers: tuple[SaidLayer, ...] = ()
+    if Kind.MANIFEST in demanded:
+        layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
+    files = sum(_files(layer, at_hand, at=at) for layer in layers if layer.step is not None)
+    refused = tuple(f"{item.at}: {item.reason}" for item in collected.refused)
+    return Verified(
+        image=image,
+        claims=claims,
+        layers=layers,
+        files=files,
+        remarks=(*examined.doubtful, *refused),
+    )
+
+
+def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int:
+    """How many files of a layer were looked at; none of one that is not at hand."""
+    if not layer.files or (chunks := at_hand(layer.digest)) is None:
+        return 0
+    from builder.verification.layers import index_of  # noqa: PLC0415 - where there is a layer
+
+    return check_files(layer, index_of(layer, chunks, at=at), at=at)
+
+
+def _best(
+    what: str, types: Sequence[str | None], examined: Examined, enough: Enough, *, at: str
+) -> Vouched:
+    """What most keys vouch for, if they are enough. Of two that differ neither is taken for the
+    other: each needs its own keys."""
+    asked = [item for item in examined.vouched if item.predicate_type in types]
+    if not asked:
+        raise _missing(what, examined, at=at)
+    best = max(asked, key=lambda item: len(item.keys))
+    enough(what, best.keys)
+    return best
+
+
+def _missing(what: str, examined: Examined, *, at: str) -> Exception:
+    said = "no signature" if what == IMAGE else f"no {what} statement"
+    if examined.doubtful:
+        return IntegrityError(f"{at}: {said} that holds: {examined.doubtful[0]}")
+    if examined.vouched:
+        return PolicyError(
+            f"{at}: {said} of a key that is trusted",
+            hint="it is signed, and this is not said of it: builder sign says all of it",
+        )
+    return PolicyError(
+        f"{at}: {said} of a key that is trusted; {examined.strangers} are of others",
+        hint="give the signer's key with --key, or have it in trust.yaml",
+    )
+
+
+def _held(image: Digest, claim: Vouched, place: Place, *, at: str) -> tuple[SaidLayer, ...]:
+    """The image's documents, held to the manifest statement."""
+    assert isinstance(claim.said, Statement)
+    said = layers_of(claim.said.predicate, at=at)
+    manifest = place.manifest(image)
+    if not isinstance(manifest, Manifest):
+        raise IntegrityError(f"{at}: a manifest statement about an index")
+    config = place.blob(manifest.config)
+    check_documents(said, claim.said.predicate, manifest, config, at=at)
+    return said

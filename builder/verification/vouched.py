@@ -1,0 +1,68 @@
+"""What keys vouch for, among all the signatures that lie beside an image."""
+
+from collections.abc import Iterable, Sequence
+
+from builder.attest.statement import Statement
+from builder.errors import IntegrityError
+from builder.keys.public import PublicKey
+from builder.signatures.found import Found, Said
+from builder.value import field, value
+
+
+@value
+class Vouched:
+    """Something that is said of an image, and the keys that signed these very bytes.
+
+    Keys are counted, never signatures: of one ECDSA signature anybody makes a second.
+    """
+
+    said: Said
+    keys: tuple[PublicKey, ...]
+    signed: bytes = field(repr=False)
+
+    @property
+    def predicate_type(self) -> str | None:
+        """``None`` for what is no statement."""
+        return self.said.predicate_type if isinstance(self.said, Statement) else None
+
+
+@value
+class Examined:
+    """All signatures of an image, examined.
+
+    ``doubtful`` are sentences about signatures that name a key of ours and are not its, or are its
+    and say something else than they should: those are told, whatever else vouches for the image.
+    ``strangers`` counts the signatures that no key of ours made.
+    """
+
+    vouched: tuple[Vouched, ...] = ()
+    doubtful: tuple[str, ...] = ()
+    strangers: int = 0
+
+
+def examine(found: Sequence[Found], keys: Iterable[PublicKey]) -> Examined:
+    """Check every signature with every key, and read what is signed by one of them."""
+    known = tuple(dict.fromkeys(keys))
+    made: dict[bytes, list[PublicKey]] = {}
+    first: dict[bytes, Found] = {}
+    doubtful: list[str] = []
+    strangers = 0
+    for item in found:
+        makers = [key for key in known if item.made_by(key)]
+        named = [key for key in known if item.hint in (key.fingerprint, key.hint)]
+        if not makers:
+            strangers += not named
+            doubtful += [f"{item.at}: not a signature of {key.fingerprint}" for key in named]
+            continue
+        first.setdefault(item.signed, item)
+        held = made.setdefault(item.signed, [])
+        held += [key for key in makers if key not in held]
+    vouched = []
+    for signed, held in made.items():
+        try:
+            said = first[signed].read(held[0])
+        except IntegrityError as error:
+            doubtful.append(error.message)
+            continue
+        vouched.append(Vouched(said=said, keys=tuple(held), signed=signed))
+    return Examined(vouched=tuple(vouched), doubtful=tuple(doubtful), strangers=strangers)

@@ -1,0 +1,1 @@
+"""Tests of builder.build_record and builder.statements."""
