@@ -4,7 +4,7 @@ Signatures are verified before: what comes in is the set of keys that verified, 
 counts twice however often a key signed.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from enum import StrEnum
 
@@ -139,6 +139,31 @@ def judge(
         counted=tuple(counted),
         passed_over=tuple(passed_over),
     )
+
+
+def enough_for(
+    policy: Policy, *, image: Digest, repository: Reference | None, today: date
+) -> Callable[[str, Sequence[PublicKey]], None]:
+    """What asks of each thing that is said of an image whether the keys that said it are enough, as
+    verification wants it. It raises as :meth:`Judgement.enforce` does."""
+
+    def enough(what: str, made_by: Sequence[PublicKey]) -> None:
+        judge(
+            policy,
+            kind=Kind.IMAGE,
+            digest=image,
+            signed_by=made_by,
+            today=today,
+            repository=repository,
+        ).enforce(what)
+
+    return enough
+
+
+def public_keys(policy: Policy) -> tuple[PublicKey, ...]:
+    """All keys of a policy, revoked ones too: that somebody signed with one of them is to be
+    known."""
+    return tuple(key.public for key in policy.keys.values())
 
 
 def role_of(policy: Policy, kind: Kind, repository: Reference | None) -> Role | str:

@@ -9,7 +9,14 @@ from builder.digest import Digest
 from builder.errors import BuilderError, ExpiredError, UntrustedError
 from builder.reference import Reference
 from builder.trust.codec import read_policy
-from builder.trust.judge import Judgement, Kind, Outcome, judge
+from builder.trust.judge import (
+    Judgement,
+    Kind,
+    Outcome,
+    enough_for,
+    judge,
+    public_keys,
+)
 from builder.trust.model import Policy
 from tests.trust.keys import NAMES, TODAY, key_entry, policy_text, public
 
@@ -237,3 +244,15 @@ def test_how_long_a_judgement_holds_is_said_by_the_first_of_its_keys_to_end() ->
     to = policy(dan=key_entry("dan", f"until: {until}"))
     assert held(to, "carol", "dan").until == until
     assert held(to, "carol").until is None
+
+
+def test_verification_asks_with_all_keys_and_is_refused_in_the_words_of_the_policy() -> None:
+    to = policy(dan=REVOKED)
+    assert set(public_keys(to)) == {public(name) for name in NAMES}
+    enough = enough_for(to, image=IMAGE, repository=HERE, today=TODAY)
+    enough("image", [public("dan"), public("carol")])
+    with pytest.raises(UntrustedError) as caught:
+        enough("sbom", [public("dan")])
+    assert caught.value.message == (
+        "sbom: revoked: signed by 0 of 1 keys of the role 'image'; 'dan' is revoked"
+    )
