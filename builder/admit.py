@@ -5,8 +5,9 @@ ended today.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from types import MappingProxyType
 
 from builder.base import Base
 from builder.digest import ObjectId
@@ -33,6 +34,7 @@ def admit(
     today: date,
     store: Store,
     progress: Progress,
+    unvouched: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Ruling, ...]:
     """Let a plan pass, or not; what is only told goes to the log.
 
@@ -49,6 +51,7 @@ def admit(
         today=today,
         store=store,
         progress=progress,
+        unvouched=unvouched,
     ):
         enforce(ruling)
         for objection in ruling.warnings:
@@ -68,6 +71,7 @@ def judged(
     today: date,
     store: Store,
     progress: Progress,
+    unvouched: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Ruling]:
     """What is to be said of each patch set of a plan, one after the other.
 
@@ -75,6 +79,7 @@ def judged(
         facts: What a patch set says of itself.
         today: In UTC.
         store: Knows the files of the base, where its pin does not say which vLLM it has.
+        unvouched: The waivers that the trust policy does not let count, with the reason.
 
     Raises:
         PolicyError: Nothing says which vLLM the patch set would be laid into.
@@ -94,6 +99,7 @@ def judged(
             waivers=lock.waivers,
             today=today,
             policy=policy,
+            unvouched=unvouched,
         )
 
 

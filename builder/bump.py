@@ -85,7 +85,7 @@ def tried(
         UsageError: One of the variants uses none of the pins, and would say nothing of them.
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
-    after = Project(project.root, replaced=files)
+    after = Project(project.root, replaced=files, acceptance=project.acceptance)
     pins = [move.pin for move in moves]
     asked = tuple(dict.fromkeys(variants))
     _check_asked(project, asked, moves)

@@ -55,9 +55,38 @@ class IntegrityError(BuilderError):
 
 
 class PolicyError(BuilderError):
-    """A rule of the project forbids this: allowlist, waiver, trust."""
+    """A rule of the project forbids this: an allowlist, a waiver."""
 
     exit_status = 5
+
+
+class SignatureError(IntegrityError):
+    """A signature does not verify over what it stands for, or what carries it is damaged."""
+
+    exit_status = 10
+    usual_hint: ClassVar[str | None] = (
+        "get what was signed and its signatures again from where they came; if it stays so, tell"
+        " whoever signed"
+    )
+
+
+class UntrustedError(PolicyError):
+    """What is signed is not signed by those whom the trust policy wants: unknown keys, too few of
+    them, revoked or retired ones, a place that no scope has, a policy that nobody accepted."""
+
+    exit_status = 11
+
+
+class ExpiredError(PolicyError):
+    """The trust policy, or the time of a key in it, is over."""
+
+    exit_status = 12
+
+
+class UnsignedError(BuilderError):
+    """Nothing is signed, or not the kind of statement that is asked for."""
+
+    exit_status = 13
 
 
 class PatchError(BuilderError):
@@ -156,10 +185,10 @@ class PasswordError(EnvironmentFault):
     )
 
 
-WORST = (4, 9, 14, 3, 2, 5, 6, 7, 15, 8)
+WORST = (4, 10, 11, 12, 13, 9, 14, 3, 2, 5, 6, 7, 15, 8)
 """Exit statuses, the worst first, where there are several: bytes that are not what they must be,
-what does not get better by itself, what a person has to decide, what has gone, what may have passed
-by tomorrow."""
+signatures that are not those that are wanted, what does not get better by itself, what a person has
+to decide, what has gone, what may have passed by tomorrow."""
 
 
 def worst(statuses: Iterable[int]) -> int:

@@ -172,7 +172,7 @@ def _baked(
 ) -> Outcome:
     """Build every variant of a bump that passes, and renew what is accepted. The names in the store
     stay with the images that the project's own locks make."""
-    after = Project(project.root, replaced=bump.files)
+    after = Project(project.root, replaced=bump.files, acceptance=project.acceptance)
     baked: list[Baked] = []
     results: dict[str, bytes] = {}
     remarks: list[str] = []

@@ -133,11 +133,13 @@ def admitted(
     from builder.admit import admit, judged  # noqa: PLC0415 - most variants have no patch set
     from builder.patch_facts import facts_of  # noqa: PLC0415 - as above
 
+    lock = project.lock_for(chain.variant)
     return tuple(
         (admit if enforced else judged)(
             chain,
             base,
-            lock=project.lock_for(chain.variant),
+            lock=lock,
+            unvouched=project.unvouched(lock.waivers, today=world.today),
             policy=project.settings.genesis,
             facts=lambda pin: facts_of(pin, materials, store=world.store),
             today=world.today,

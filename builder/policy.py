@@ -10,6 +10,7 @@ the ruling forbids. What is an error and what is only told stands in ``builder.y
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 
 from builder.digest import ObjectId
 from builder.errors import BuilderError, PolicyError, ProjectError
@@ -121,6 +122,7 @@ def judge_step(
     waivers: Mapping[str, Waiver],
     today: date,
     policy: GenesisPolicy,
+    unvouched: Mapping[str, str] = MappingProxyType({}),
 ) -> Ruling:
     """Hold a Genesis step to what its patch set says.
 
@@ -131,12 +133,15 @@ def judge_step(
         waivers: The exceptions of the project.
         today: In UTC.
         policy: What is an error, and what is only told.
+        unvouched: The waivers that the trust policy does not let count, with the reason.
     """
     judgement = _judgement(case, build)
     about_base = judge_base(case, build=build, policy=policy)
     waiver = None
     if about_base is not None and about_base.level is Level.ERROR:
-        about_base, waiver = _excepted(about_base, case, build, waivers, today)
+        about_base, waiver = _excepted(
+            about_base, case, build, waivers, today=today, unvouched=unvouched
+        )
     return Ruling(
         at=case.step.at,
         commit=case.pin.commit,
@@ -220,10 +225,14 @@ def _excepted(
     case: Case,
     build: VllmBuild,
     waivers: Mapping[str, Waiver],
+    *,
     today: date,
+    unvouched: Mapping[str, str],
 ) -> tuple[Objection, Waiver | None]:
-    """The objection as the waivers leave it, and the waiver that took its force."""
-    waiver = waiver_for(waivers.values(), case.pin.commit, build)
+    """The objection as the waivers leave it, and the waiver that took its force. One that counts
+    goes before one that does not, however long that would hold."""
+    vouched = [item for item in waivers.values() if item.name not in unvouched]
+    waiver = waiver_for(vouched, case.pin.commit, build)
     if waiver is not None and not ended(waiver, today):
         told = (
             f"{objection.message}; waiver {waiver.name!r} lets it pass until {waiver.until}:"
@@ -233,6 +242,9 @@ def _excepted(
     message, hint = objection.message, objection.hint or ""
     if waiver is not None:
         message += f", and waiver {waiver.name!r} ended on {waiver.until}"
+    elif (other := waiver_for(waivers.values(), case.pin.commit, build)) is not None:
+        message += f", and waiver {other.name!r} does not count: {unvouched[other.name]}"
+        hint += f"; builder trust sign --waiver {other.name} --key NAME signs it"
     if others := _named(near_misses(waivers.values(), case.pin.commit, build)):
         hint += f"; {others}"
     return replace(objection, message=message, hint=hint), None

@@ -120,7 +120,10 @@ def _as_proposed(project: Project, pin: Pin, kind: str, data: bytes | None) -> P
     if data is None:
         return pin
     try:
-        there = pins_of(Project(project.root, replaced={file_of(pin): data}), kind).get(pin.name)
+        there = pins_of(
+            Project(project.root, replaced={file_of(pin): data}, acceptance=project.acceptance),
+            kind,
+        ).get(pin.name)
     except BuilderError:
         return pin  # nothing that we would have proposed
     if there is not None and replace(there, locked=pin.locked) == pin:

@@ -20,7 +20,7 @@ from builder.errors import ProjectError
 from builder.node import Cursor, did_you_mean, nearest, shortened
 from builder.strict_yaml import MappingNode, ScalarNode, YamlNode
 
-_FILES = {"builder.yaml": "settings"} | {
+_FILES = {"builder.yaml": "settings", "trust.yaml": "trust"} | {
     f"lockfiles/{kind}.yaml": kind
     for kind in ("vllm", "pulls", "sources", "wheels", "genesis", "models", "waivers")
 }

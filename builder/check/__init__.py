@@ -21,6 +21,7 @@ from builder.lock.model import ImagePin, Lock
 from builder.oci import Platform
 from builder.project import Project
 from builder.settings import ProjectSettings
+from builder.trust.names import FILE as TRUST_FILE
 from builder.uses import uses
 from builder.variant import Variant
 
@@ -66,6 +67,7 @@ def check(
     findings += known_failures(lock)
     findings += plugins(lock)
     findings += waivers(lock, today)
+    findings += _trust(project, lock, today)
     findings += unescrowed(lock, variants, settings.git_mirrors)
     if asked is not None:
         findings += upstream(_bases(lock, variants), asked, settings.expiry)
@@ -95,6 +97,14 @@ def _closely(
     yield from patch_set(
         project, variant, lock, facts=lambda pin: at_hand.facts(pin, materials), today=today
     )
+
+
+def _trust(project: Project, lock: Lock, today: date) -> Iterator[Finding]:
+    if TRUST_FILE in project.documents():
+        from builder.check import trust  # noqa: PLC0415 - few projects have a policy
+
+        yield from trust.policy(project, today=today)
+        yield from trust.unvouched(project, lock.waivers, today=today)
 
 
 def _bases(lock: Lock, variants: Sequence[Variant]) -> Iterator[ImagePin]:

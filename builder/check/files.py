@@ -36,6 +36,10 @@ def _read(project: Project, file: str) -> object:
             return project.results(rest.removeprefix("images/").removesuffix(".yaml"))
         case "lockfiles":
             return _pins(project, file)
+        case "trust.yaml":
+            from builder.trust.codec import read_policy  # noqa: PLC0415 - few projects have one
+
+            return read_policy(project.document(file))
         case _:
             return project.settings
 

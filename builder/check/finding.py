@@ -8,7 +8,8 @@ from enum import StrEnum
 from builder.errors import BuilderError, worst
 
 _PLACE = re.compile(
-    r"((?:builder\.yaml|(?:variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
+    r"((?:builder\.yaml|trust\.yaml(?:\.sig\.jsonl)?"
+    r"|(?:trust|variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
     re.DOTALL,
 )
 

@@ -1,7 +1,7 @@
 """The patch set of a variant against its base and its environment, as far as that is at hand; and
 the exceptions that people made."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 
 from builder.check.finding import Finding, error_at, warning_at
@@ -48,12 +48,25 @@ def patch_set(
         except BuilderError as error:
             yield error_at(step.at, error)
             continue
-        for objection in _objections(case, variant, lock, today=today, policy=_policy(project)):
+        for objection in _objections(
+            case,
+            variant,
+            lock,
+            today=today,
+            policy=_policy(project),
+            unvouched=_unvouched(project, lock, today),
+        ):
             yield _finding(step.at, objection)
 
 
 def _objections(
-    case: Case, variant: Variant, lock: Lock, *, today: date, policy: GenesisPolicy
+    case: Case,
+    variant: Variant,
+    lock: Lock,
+    *,
+    today: date,
+    policy: GenesisPolicy,
+    unvouched: Mapping[str, str],
 ) -> tuple[Objection, ...]:
     # What the base's own environment adds is not known before a build.
     environment = {name: value for name, value in variant.image.env if value is not None}
@@ -73,7 +86,15 @@ def _objections(
         waivers=lock.waivers,
         today=today,
         policy=policy,
+        unvouched=unvouched,
     ).objections
+
+
+def _unvouched(project: Project, lock: Lock, today: date) -> Mapping[str, str]:
+    try:
+        return project.unvouched(lock.waivers, today=today)
+    except BuilderError as error:  # said of the file itself
+        return dict.fromkeys(lock.waivers, error.message)
 
 
 def _policy(project: Project) -> GenesisPolicy:

@@ -34,6 +34,7 @@ COMMANDS = {
     "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
     "compose": "Pin the images of compose files by digest, or check that they are.",
+    "trust": "Say whose signatures count, and hold others to it.",
     "sign": "Sign a built variant where it was published.",
     "verify": "Say whether an image is what somebody we trust says it is.",
     "waive": "Let a variant build on a base that its patch set does not list.",

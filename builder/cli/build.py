@@ -15,9 +15,11 @@ from builder.digest import Digest
 from builder.errors import UsageError
 from builder.outcome import LayerOutput
 from builder.pipeline import build, reference_name
+from builder.project import Project
 from builder.realise import Realised
 from builder.reference import Reference
 from builder.results import accepted_other
+from builder.trust.names import FILE as TRUST_FILE
 from builder.world import World
 
 
@@ -77,8 +79,7 @@ def command(
                 sign(built, world)
             made.append(built)
             tell(summary(built, reference), _table(built, reference))
-        told = any(accepted_other(item, site.project.results(item.variant.name)) for item in made)
-        if plain and not told and site.settings.plain and site.project.settings.store is None:
+        if plain and site.settings.plain and _may_be_remembered(site.project, made):
             _remember(variants, made, site, world)
 
 
@@ -101,6 +102,14 @@ def _signing(
             click.echo(signed.text(), err=True)
 
     return sign
+
+
+def _may_be_remembered(project: Project, made: Sequence[Build]) -> bool:
+    """Whether the answer lies in the project alone, and nobody is to be told something again."""
+    # What was accepted of a policy is outside of the project: no answer without a look at it.
+    held = project.asked.get(("read", TRUST_FILE)) is not None
+    told = any(accepted_other(item, project.results(item.variant.name)) for item in made)
+    return project.settings.store is None and not held and not told
 
 
 def _remember(variants: Sequence[str], made: Sequence[Build], site: Site, world: World) -> None:

@@ -1,5 +1,6 @@
 """``builder verify``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site, project_command
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, UsageError
+from builder.keys.public import PublicKey
 from builder.oci import Manifest, Platform
 from builder.pipeline import build
+from builder.reference import Reference
 from builder.statements import Kind
-from builder.verification.verify import Verified, any_of, verify
+from builder.verification.verify import Enough, Verified, any_of, verify
 from builder.world import World
 
 
@@ -46,24 +49,43 @@ def command(
 
     Its signatures are verified, then its manifest statement, then the image is held to that: every
     layer in its place, the base's first, and the files of those that are here. No layer is
-    downloaded.
+    downloaded. Without --key the project's trust.yaml says who may sign what.
     """
-    known = tuple(read_public_file(file) for file in keys)
-    if not known:
-        raise UsageError("no key is trusted", hint="give one with --key")
     with site.at_work() as world:
         spot = spot_of(target, world=world, at="REF")
+        image = _image(spot, site)
+        known, enough = _trusted(site, keys, image, spot)
         verified = verify(
-            _image(spot, site),
+            image,
             spot.open(),
             keys=known,
-            enough=any_of(known),
+            enough=enough,
             demanded=[Kind(kind) for kind in demanded] or tuple(Kind),
             at_hand=lambda digest: spot.at_hand(digest, site.store),
         )
         if rebuild:
             _rebuild(verified, site, world, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
+
+
+def _trusted(
+    site: Site, files: Sequence[Path], image: Digest, spot: Spot
+) -> tuple[Sequence[PublicKey], Enough]:
+    """The keys that may vouch for the image, and how many it takes: those that are given, of which
+    any one will do, else those of the project's trust policy."""
+    if files:
+        given = tuple(read_public_file(file) for file in files)
+        return given, any_of(given)
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise UsageError(
+            "no key is trusted: the project has no trust.yaml", hint="give a public key with --key"
+        )
+    from builder.trust.judge import enough_for, public_keys
+
+    repository = None if spot.layers is not None else Reference.parse(spot.repository)
+    enough = enough_for(policy, image=image, repository=repository, today=site.today)
+    return public_keys(policy), enough
 
 
 def _image(spot: Spot, site: Site) -> Digest:

@@ -55,11 +55,15 @@ def command(
     who = _author(site, author)
     new = _waiver(site, site.project.variant(name), reason=why, until=last, author=who)
     written = _record(site, new)
+    unsigned = site.project.unvouched({written.name: written}, today=site.today)
     show.result(
         settings,
         {"file": codec.WAIVERS, **_document(written, site.today)},
         f"{codec.WAIVERS}: {written.name}: vLLM {shown_build(written.vllm)} under"
         f" Genesis {written.genesis.short}, until {written.until}",
+        aside=f"it counts once it is signed: builder trust sign --waiver {written.name} --key NAME"
+        if unsigned
+        else None,
     )
 
 

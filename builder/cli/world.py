@@ -10,15 +10,17 @@ from builder.adapters.store import FileStore
 from builder.base import Base
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings
-from builder.errors import EnvironmentFault
+from builder.digest import Digest
+from builder.errors import EnvironmentFault, UsageError
 from builder.oci import Platform
 from builder.origin import Origin
 from builder.ports import Engine, Git, Registry, Wheels
-from builder.project import Project
+from builder.project import Acceptance, Project
 from builder.world import World
 
 if TYPE_CHECKING:
     from builder.adapters.registry.configuration import RegistryConfiguration
+    from builder.adapters.trust import FileMemory
     from builder.sandbox import Sandbox
     from builder.upstream import Forge, History, Hub
 
@@ -26,8 +28,22 @@ DEFAULT_PLATFORM = Platform("linux", "amd64")
 
 
 def open_project(settings: Settings) -> Project:
-    """The project in ``-C DIR``."""
-    return Project(settings.directory)
+    """The project in ``-C DIR``, which knows what was accepted of its trust policy."""
+    return Project(settings.directory, acceptance=acceptance_of(settings))
+
+
+def acceptance_of(settings: Settings) -> Acceptance:
+    """What this user accepted, and the version that ``BUILDER_TRUST`` names by its digest."""
+    given = settings.environment.get("BUILDER_TRUST")
+    anchor = Digest.parse(given, at="BUILDER_TRUST", refusal=UsageError) if given else None
+    return Acceptance(memory=lambda: memory_of(settings), anchor=anchor)
+
+
+def memory_of(settings: Settings) -> "FileMemory":
+    """What this user accepted of the project in ``-C DIR``."""
+    from builder.adapters.trust import FileMemory, state_directory
+
+    return FileMemory(state_directory(settings.environment), settings.directory)
 
 
 def platform_of(project: Project, asked: Platform | None) -> Platform:

@@ -10,6 +10,7 @@ from builder.lock.model import (
     ImagePin,
     ModelPin,
     PullPin,
+    Result,
     SourcePin,
     Waiver,
     WheelPin,
@@ -29,6 +30,7 @@ class Pins:
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._results: dict[str, tuple[Result, ...]] = {}
 
     @cached_property
     def images(self) -> Mapping[str, ImagePin]:
@@ -64,6 +66,14 @@ class Pins:
     def waivers(self) -> Mapping[str, Waiver]:
         """The exceptions that people made."""
         return self._pins(codec.WAIVERS, codec.read_waivers)
+
+    def results(self, variant: str) -> tuple[Result, ...]:
+        """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
+        if variant not in self._results:
+            file = codec.results_file(variant)
+            data = self._read(file)
+            self._results[variant] = () if data is None else codec.read_results(data, file=file)[1]
+        return self._results[variant]
 
     def _pins(self, file: str, read: Callable[[bytes], Mapping[str, PinT]]) -> Mapping[str, PinT]:
         data = self._read(file)

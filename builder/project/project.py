@@ -9,12 +9,13 @@ from builder.errors import ProjectError
 from builder.lock import codec
 from builder.lock.model import Lock, Pin, Result
 from builder.node import did_you_mean, is_name, nearest
-from builder.project.pins import Pins
+from builder.project.trust import SIGNED, Acceptance, Trust
 from builder.project_files import Files, elsewhere
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
 from builder.settings import FILE as SETTINGS_FILE
 from builder.settings import ProjectSettings, read_settings
 from builder.strict_yaml import SIZE_LIMIT
+from builder.trust.names import FILE as TRUST_FILE
 from builder.variant import (
     GenesisStep,
     Overlay,
@@ -31,22 +32,28 @@ OVERLAY_FILE_LIMIT = 64 << 20
 """The most bytes of one file of an overlay."""
 
 
-class Project(Pins):
+class Project(Trust):
     """A directory with ``variants/``, ``lockfiles/``, ``overlays/`` and ``builder.yaml``.
 
     What was read is kept: open the project anew to see what :meth:`update` wrote. Files that are
     ``replaced`` are read as if they had these bytes: how a lock is tried before it is written.
+    ``acceptance`` knows which trust policy was accepted; without it none was.
 
     Raises:
         ProjectError: From every member: a file is not what it must be.
     """
 
-    def __init__(self, root: Path, *, replaced: Mapping[str, bytes] | None = None) -> None:
-        super().__init__(Files(root, replaced=replaced))
+    def __init__(
+        self,
+        root: Path,
+        *,
+        replaced: Mapping[str, bytes] | None = None,
+        acceptance: Acceptance | None = None,
+    ) -> None:
+        super().__init__(Files(root, replaced=replaced), acceptance)
         self.root = root
         self._variants: dict[str, Variant] = {}
         self._overlays: dict[str, Overlay] = {}
-        self._results: dict[str, tuple[Result, ...]] = {}
         if not self._files.is_directory("variants"):
             raise ProjectError(
                 f"{root}: no project here, there is no directory 'variants'",
@@ -91,7 +98,9 @@ class Project(Pins):
         for directory in ("lockfiles", "lockfiles/images"):
             for name in self._files.names(directory):
                 file = f"{directory}/{name}"
-                if file != "lockfiles/images" and (data := self._read(file)) is not None:
+                if file in SIGNED or file == "lockfiles/images":
+                    continue
+                if (data := self._read(file)) is not None:
                     files[file] = data
         return codec.read_lock(files)
 
@@ -114,14 +123,6 @@ class Project(Pins):
             waivers=self.waivers if GenesisStep in kinds else {},
             results={variant.name: results} if (results := self.results(variant.name)) else {},
         )
-
-    def results(self, variant: str) -> tuple[Result, ...]:
-        """What ``variant`` was accepted to bake to; empty where nobody accepted anything."""
-        if variant not in self._results:
-            file = codec.results_file(variant)
-            data = self._read(file)
-            self._results[variant] = () if data is None else codec.read_results(data, file=file)[1]
-        return self._results[variant]
 
     @cached_property
     def overlays(self) -> tuple[str, ...]:
@@ -220,8 +221,9 @@ class Project(Pins):
         """The name of every file that a build may read as YAML. That of an overlay may be absent;
         what stands in its place need not be a file."""
         present = set(self._files.names("lockfiles"))
+        top = self._files.names(".")
         return (
-            *([SETTINGS_FILE] if SETTINGS_FILE in self._files.names(".") else []),
+            *(file for file in (SETTINGS_FILE, TRUST_FILE) if file in top),
             *(file for file in codec.FILES if file.partition("/")[2] in present),
             *(f"lockfiles/images/{name}" for name in self._recipes("lockfiles/images")),
             *(f"variants/{name}" for name in self._recipes("variants")),
@@ -248,7 +250,7 @@ class Project(Pins):
 
     def strays(self) -> tuple[str, ...]:
         """What stands where only recipes and locks do, and is neither: nothing reads it."""
-        known = {file.partition("/")[2] for file in codec.FILES} | {"images"}
+        known = {file.partition("/")[2] for file in (*codec.FILES, *SIGNED)} | {"images"}
         found = [
             f"lockfiles/{name}" for name in self._files.names("lockfiles") if name not in known
         ]

@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from builder.attest.statement import Statement
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, PolicyError
+from builder.errors import (
+    BuilderError,
+    IntegrityError,
+    SignatureError,
+    UnsignedError,
+    UntrustedError,
+)
 from builder.keys.public import PublicKey
 from builder.oci import Manifest
 from builder.signatures.collect import collect
@@ -28,7 +34,7 @@ AtHand = Callable[[Digest], Iterator[bytes] | None]
 
 Enough = Callable[[str, Sequence[PublicKey]], None]
 """Whether these keys are enough for something that is demanded (:data:`IMAGE`, or a predicate's
-kind). Raises PolicyError, or one of its kind, where they are not."""
+kind). Raises UntrustedError, or another PolicyError, where they are not."""
 
 
 @value
@@ -58,7 +64,7 @@ def any_of(keys: Iterable[PublicKey]) -> Enough:
     def enough(what: str, made_by: Sequence[PublicKey]) -> None:
         if not set(made_by) & set(known):
             names = ", ".join(key.fingerprint for key in known)
-            raise PolicyError(f"{what}: signed by none of {names}")
+            raise UntrustedError(f"{what}: signed by none of {names}")
 
     return enough
 
@@ -81,10 +87,12 @@ def verify(
         at_hand: Layers of ours that can be read here; their files are held to the statement, too.
 
     Raises:
-        GoneError: Nobody signed it, or the image is not there.
-        IntegrityError: A signature that names a key of ours is not its, or is about something else,
-            and nothing better is there; the image is not what its manifest statement says.
-        PolicyError: Somebody signed it, and not those who should.
+        UnsignedError: Nobody signed it, or nobody says of it what is demanded.
+        SignatureError: A signature that names a key of ours is not its, or is about something else,
+            and nothing better is there.
+        UntrustedError: Somebody signed it, and not those who should.
+        IntegrityError: The image is not what its manifest statement says.
+        GoneError: It is not there.
     """
     known = tuple(keys)
     collected = collect(image, place)
@@ -92,7 +100,7 @@ def verify(
     at = place.at(image)
     if not collected.found:
         more = f"; {len(collected.refused)} attachments cannot be read" if collected.refused else ""
-        raise GoneError(
+        raise UnsignedError(
             f"{at}: nobody signed it{more}", hint="builder sign signs what was built here"
         )
     # Only what says so is a signature of the image: that somebody scanned it, or said how it was
@@ -136,16 +144,16 @@ def _best(
     return best
 
 
-def _missing(what: str, examined: Examined, *, at: str) -> Exception:
+def _missing(what: str, examined: Examined, *, at: str) -> BuilderError:
     said = "no signature" if what == IMAGE else f"no {what} statement"
     if examined.doubtful:
-        return IntegrityError(f"{at}: {said} that holds: {examined.doubtful[0]}")
+        return SignatureError(f"{at}: {said} that holds: {examined.doubtful[0]}")
     if examined.vouched:
-        return PolicyError(
+        return UnsignedError(
             f"{at}: {said} of a key that is trusted",
             hint="it is signed, and this is not said of it: builder sign says all of it",
         )
-    return PolicyError(
+    return UntrustedError(
         f"{at}: {said} of a key that is trusted; {examined.strangers} are of others",
         hint="give the signer's key with --key, or have it in trust.yaml",
     )

@@ -6,6 +6,8 @@ from builder.digest import Digest
 from builder.lock import codec
 from builder.recipe import read_overlay, read_variant
 from builder.settings import read_settings
+from builder.trust.codec import read_policy
+from tests.trust.keys import public
 
 A = Digest.of(b"a")
 B = Digest.of(b"b")
@@ -14,7 +16,7 @@ COMMIT = "01d4d1ad375dc5854779c593eee093bcebb0cada"
 DIGITS = "1234567890" * 4
 """A commit id that a YAML reader with types makes a number of."""
 
-DOCUMENTS: Mapping[str, str] = {
+DOCUMENTS: dict[str, str] = {
     "vllm": f"""\
 version: 1
 vllm:
@@ -313,6 +315,48 @@ sandbox:
 """,
 }
 
+DOCUMENTS["trust"] = f"""\
+version: 3
+expires: "2027-12-31"
+keys:
+  ada:
+    public: "{public("ada").openssh.decode().strip()}"
+    fingerprint: {public("ada").fingerprint}
+    owner: "Ada Lovelace <ada@example.org>"
+    state: active
+  ci-2026:
+    public: "{public("bob").openssh.decode().strip()}"
+    owner: CI
+    state: active
+    since: "2026-01-01"
+    until: "2027-06-30"
+  ci-2025:
+    public: "{public("dan").openssh.decode().strip()}"
+    owner: CI
+    state: revoked
+roles:
+  root:
+    keys:
+      - ada
+    threshold: 1
+  image:
+    keys:
+      - ci-2026
+      - ci-2025
+    threshold: 1
+scopes:
+  - repositories:
+      - "registry.example/acme/*"
+      - docker.io/library/python
+      - "localhost:5000/*"
+      - "*"
+    role: image
+waivers:
+  days: 90
+grandfathered:
+  - {A}
+"""
+
 OVERLAY_FILES: Mapping[str, bytes] = {
     "overlay.yaml": b"",
     "README.md": b"",
@@ -334,6 +378,7 @@ FILES: Mapping[str, str] = {
     "variant": "variants/demo.yaml",
     "overlay": "overlays/demo/overlay.yaml",
     "settings": "builder.yaml",
+    "trust": "trust.yaml",
 }
 
 
@@ -359,6 +404,7 @@ READERS: Mapping[str, Callable[[bytes], object]] = {
     "variant": lambda data: read_variant(data, name="demo", file=FILES["variant"]),
     "overlay": _overlay,
     "settings": read_settings,
+    "trust": read_policy,
 }
 
 

@@ -14,6 +14,7 @@ from builder.errors import ProjectError
 from builder.lock import model
 from builder.schema_check import KINDS, check, kind_of, schema
 from builder.settings import model as settings
+from builder.trust import model as trust
 from tests.lock.bad_documents import BAD_LOCKS, Bad
 from tests.lock.bad_recipes import BAD_RECIPES
 from tests.lock.bad_waivers import BAD_WAIVERS
@@ -217,6 +218,10 @@ PLACES: dict[type[Any], tuple[str, str, dict[str, str | None]]] = {
     ),
     settings.ExpiryPolicy: ("settings", "expiry", {}),
     settings.ForgeSettings: ("settings", "forge", {"host": None}),
+    trust.TrustedKey: ("trust", "key", {"name": None}),
+    trust.Role: ("trust", "role", {"name": None}),
+    trust.Scope: ("trust", "scope", {}),
+    trust.Policy: ("trust", "", {"longest_waiver": "waivers"}),
 }
 NOT_IN_A_FILE = {
     model.Lock,
@@ -226,10 +231,13 @@ NOT_IN_A_FILE = {
     settings.GitMirror,
     settings.Level,
     settings.ComposeService,
+    trust.KeyState,
 }
 
 
-@pytest.mark.parametrize("module", [model, variant, settings], ids=["lock", "recipe", "settings"])
+@pytest.mark.parametrize(
+    "module", [model, variant, settings, trust], ids=["lock", "recipe", "settings", "trust"]
+)
 def test_no_type_is_forgotten(module: Any) -> None:
     own = {
         item

@@ -1,0 +1,93 @@
+"""``builder trust export``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from builder.cli import show
+from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.site import Site
+from builder.errors import EnvironmentFault, ProjectError, UsageError
+from builder.trust.names import FILE
+
+if TYPE_CHECKING:
+    from builder.trust.export.chosen import Export
+
+FORMATS = ("containers", "kyverno", "cosign")
+
+
+@click.command("export")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="containers is for podman, skopeo and CRI-O.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Where the files go; none of them may be there.",
+)
+@click.option("--reject", is_flag=True, help="With containers: refuse images that no scope has.")
+@shared_options
+@command_with_settings
+def export(settings: Settings, form: str, out: Path, reject: bool) -> None:
+    """Write the policy in the words of another tool.
+
+    It has to be accepted here. The copy knows today's keys, and not when the policy expires.
+    """
+    site = Site(settings)
+    if reject and form != "containers":
+        raise UsageError("--reject is for --format containers")
+    made = _made(site, form, reject=reject)
+    _write(out, made.files)
+    show.result(
+        settings,
+        {
+            "format": form,
+            "directory": str(out),
+            "files": sorted(made.files),
+            "remarks": list(made.remarks),
+        },
+        "\n".join(str(out / name) for name in sorted(made.files)),
+        aside="\n".join(f"note: {line}" for line in made.remarks),
+    )
+
+
+def _made(site: Site, form: str, *, reject: bool) -> "Export":
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    match form:
+        case "containers":
+            from builder.trust.export.containers import containers
+
+            return containers(policy, today=site.today, reject=reject)
+        case "kyverno":
+            from builder.trust.export.kyverno import kyverno
+
+            return kyverno(policy, today=site.today)
+        case _:
+            from builder.trust.export.cosign import cosign
+
+            return cosign(policy, today=site.today)
+
+
+def _write(out: Path, files: dict[str, bytes]) -> None:
+    for name in files:
+        if (out / name).exists():
+            raise UsageError(f"{out / name}: is there already", hint="give another directory")
+    try:
+        for name, data in files.items():
+            path = out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                file.write(data)
+            if data.startswith(b"#!"):
+                path.chmod(0o755)
+    except OSError as error:
+        raise EnvironmentFault(f"{error.filename}: cannot be written: {error.strerror}") from error

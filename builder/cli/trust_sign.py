@@ -1,0 +1,150 @@
+"""``builder trust sign``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from builder.cli import show
+from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.site import Site
+from builder.errors import ProjectError, UsageError
+from builder.lock import codec
+from builder.trust.names import FILE, PAYLOAD_TYPE, SIGNATURES, WAIVER_SIGNATURES, WAIVER_TYPE
+
+if TYPE_CHECKING:
+    from builder.keys.public import PublicKey
+    from builder.keys.signer import Signer
+    from builder.trust.chain import Text
+    from builder.trust.model import Policy, TrustedKey
+
+
+@click.command("sign")
+@click.option("--key", required=True, metavar="KEY", help="As builder sign takes it.")
+@click.option(
+    "--public",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The public half of a key that a command keeps (exec:).",
+)
+@click.option(
+    "--waiver",
+    "waivers",
+    multiple=True,
+    metavar="NAME",
+    help="Sign an entry of lockfiles/waivers.yaml; may be given again.",
+)
+@shared_options
+@command_with_settings
+def sign(settings: Settings, key: str, public: Path | None, waivers: tuple[str, ...]) -> None:
+    """Sign the policy, or waivers.
+
+    What is signed is what is there now. Signing again adds nothing.
+    """
+    from builder.cli.keyring import keyring_of
+
+    site = Site(settings)
+    signer = keyring_of(settings).signer(key, public=public)
+    if waivers:
+        _sign_waivers(site, signer, waivers)
+    else:
+        _sign_policy(site, signer)
+
+
+def _sign_policy(site: Site, signer: "Signer") -> None:
+    from builder.trust.chain import Text, root_signers
+    from builder.trust.codec import read_policy
+    from builder.trust.signatures import added, signed
+
+    latest = _latest(site)
+    policy = read_policy(latest.raw)
+    before = [
+        read_policy(text.raw, file=text.file) for text in site.project.versions.history.values()
+    ]
+    _one_of([key for item in (policy, *before) for key in item.root_keys], signer.public, "root")
+    envelope = signed(latest.raw, PAYLOAD_TYPE, signer)
+    file = FILE + SIGNATURES
+
+    def change(there: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
+        if there[FILE] != latest.raw:  # signatures of the new text would go
+            raise UsageError(f"{FILE}: changed while it was signed", hint="look at it, and sign it")
+        return {file: added(there[file], envelope, by=signer.public, file=file, payloads=())}
+
+    site.project.update_trust((FILE, file), change)
+    after = Text(file=FILE, raw=latest.raw, signatures=Site(site.settings).project.signatures)
+    have = root_signers(policy, after)
+    show.result(
+        site.settings,
+        {
+            "file": file,
+            "version": policy.version,
+            "key": signer.public.fingerprint,
+            "signed_by": sorted(item.name for item in have),
+            "threshold": policy.root.threshold,
+        },
+        f"{file}: version {policy.version} is signed by {len(have)} of {policy.root.threshold}"
+        " root keys",
+    )
+
+
+def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
+    from builder.trust.signatures import added, signed
+    from builder.trust.waivers import payload
+
+    policy = _holding(site)
+    role = policy.roles.get("waiver")
+    if role is None:
+        raise ProjectError(f"{FILE}: no role 'waiver', so that nobody's signature would count")
+    _one_of(list(policy.keys_of(role)), signer.public, "waiver")
+    known = site.project.waivers
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"--waiver: no waiver {name!r} in lockfiles/waivers.yaml",
+                hint="builder waive --list shows those that there are",
+            )
+    envelopes = [signed(payload(known[name]), WAIVER_TYPE, signer) for name in names]
+
+    def change(there: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
+        data, entries = there[WAIVER_SIGNATURES], codec.read_waivers(there[codec.WAIVERS] or b"")
+        worth = [payload(item) for item in entries.values()]
+        for envelope in envelopes:
+            data = added(data, envelope, by=signer.public, file=WAIVER_SIGNATURES, payloads=worth)
+        return {WAIVER_SIGNATURES: data or b""}
+
+    site.project.update_trust((codec.WAIVERS, WAIVER_SIGNATURES), change)
+    project = Site(site.settings).project
+    why = project.unvouched({name: known[name] for name in names}, today=site.today)
+    show.result(
+        site.settings,
+        {
+            "file": WAIVER_SIGNATURES,
+            "key": signer.public.fingerprint,
+            "waivers": [{"name": name, "counts": name not in why} for name in names],
+        },
+        "\n".join(f"{WAIVER_SIGNATURES}: {name}: {why.get(name, 'counts')}" for name in names),
+    )
+
+
+def _latest(site: Site) -> "Text":
+    latest = site.project.versions.latest
+    if latest is None:
+        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    return latest
+
+
+def _holding(site: Site) -> "Policy":
+    _latest(site)
+    policy = site.project.policy(today=site.today)
+    assert policy is not None
+    return policy
+
+
+def _one_of(keys: "list[TrustedKey]", public: "PublicKey", role: str) -> None:
+    if public not in {key.public for key in keys}:
+        named = ", ".join(dict.fromkeys(repr(key.name) for key in keys))
+        raise UsageError(
+            f"--key: {public.fingerprint} is no key of the role {role!r} in {FILE}",
+            hint=f"its signature would not count; the keys are {named}",
+        )

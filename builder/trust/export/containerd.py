@@ -1,0 +1,45 @@
+"""containerd: the plugin ``io.containerd.image-verifier.v1.bindir`` runs every program of a
+directory for each image that it pulls, and takes 0 for yes (docs/image-verification.md there).
+
+What is asked and answered is :mod:`builder.trust.image_verifier`.
+"""
+
+import shlex
+from datetime import date
+from pathlib import PurePosixPath
+
+from builder.trust.export.chosen import Export, chosen
+from builder.trust.model import Policy
+
+DIRECTORY = "/opt/containerd/image-verifier/bin"
+"""Where containerd looks if its configuration says nothing."""
+_CONFIGURATION = """\
+version = 3
+
+[plugins."io.containerd.image-verifier.v1.bindir"]
+  bin_dir = {directory}
+  max_verifiers = 1
+  per_verifier_timeout = "30s"
+"""
+
+
+def containerd(policy: Policy, *, project: PurePosixPath, today: date) -> Export:
+    """A program for ``bin_dir``, and the part of config.toml that names the directory.
+
+    Args:
+        project: The project, as the machine that runs containerd has it.
+
+    Raises:
+        PolicyError: A role has too few keys.
+    """
+    chosen(policy, today)
+    script = f'#!/bin/sh\nexec builder -C {shlex.quote(str(project))} image-verifier "$@"\n'
+    return Export(
+        files={
+            "bin/builder": script.encode(),
+            "config.toml": _CONFIGURATION.format(directory=f'"{DIRECTORY}"').encode(),
+        },
+        remarks=(
+            f"bin/builder goes to {DIRECTORY}: with nothing there, containerd pulls everything",
+        ),
+    )

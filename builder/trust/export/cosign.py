@@ -1,0 +1,68 @@
+"""cosign: a script of its own commands. cosign knows one key at a time; the script counts.
+
+Measured with cosign 2.5 and 3.1: a key without a transparency log wants
+``--insecure-ignore-tlog=true`` for ``verify``, and nothing else.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+
+from builder.trust.export.chosen import Chosen, Export, chosen, remarks
+from builder.trust.model import Policy
+from builder.trust.scope import EVERYTHING
+
+_HEAD = """\
+#!/bin/sh
+# verify.sh REGISTRY/REPOSITORY@sha256:...: 0 if enough keys of the policy signed that image.
+# COSIGN_FLAGS has what the registry wants, such as --allow-insecure-registry.
+set -u
+image=${1:?usage: verify.sh REGISTRY/REPOSITORY@sha256:...}
+case $image in *@sha256:*) ;; *) echo "name the image by digest: $image" >&2; exit 2;; esac
+keys=$(dirname "$0")/keys
+count=0
+by() {
+  if cosign verify --key "$keys/$1.pub" --insecure-ignore-tlog=true ${COSIGN_FLAGS-} "$image" \\
+      >/dev/null 2>&1; then count=$((count + 1)); fi
+}
+enough() {
+  echo "$image: signed by $count of $1 keys of the role $2"
+  [ "$count" -ge "$1" ]
+}
+case ${image%@*} in
+"""
+_TAIL = """\
+*) echo "no scope of the policy has $image" >&2; exit 1;;
+esac
+"""
+
+
+def cosign(policy: Policy, *, today: date) -> Export:
+    """``verify.sh`` and ``keys/NAME.pub``.
+
+    Raises:
+        PolicyError: A role has too few keys.
+    """
+    scopes = chosen(policy, today)
+    # A shell takes the first pattern that matches: the narrowest stands first.
+    ordered = sorted(
+        scopes, key=lambda item: (-len(item.repository), item.repository.endswith("*"))
+    )
+    script = "".join((_HEAD, *(line for item in ordered for line in _case(item)), _TAIL))
+    keys = {key.name: key for item in scopes for key in item.keys}
+    return Export(
+        files={
+            "verify.sh": script.encode(),
+            **{f"keys/{name}.pub": key.public.pem for name, key in keys.items()},
+        },
+        remarks=(
+            *remarks(policy, today),
+            "cosign 3 takes a statement of any type for a signature; builder verify does not",
+        ),
+    )
+
+
+def _case(item: Chosen) -> Iterator[str]:
+    pattern = "*" if item.repository == EVERYTHING else item.repository
+    yield f"{pattern})\n"
+    yield from (f"  by {key.name}\n" for key in item.keys)
+    yield f"  enough {item.role.threshold} {item.role.name};;\n"

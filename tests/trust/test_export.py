@@ -1,0 +1,231 @@
+"""The policy in the words of other tools. What skopeo and cosign make of it is in tests/real; the
+schema of Kyverno cannot be had here: its form alone is looked at."""
+
+import json
+import subprocess
+from base64 import b64decode
+from datetime import date, timedelta
+from itertools import combinations
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.errors import PolicyError
+from builder.trust.codec import read_policy
+from builder.trust.export.chosen import Export
+from builder.trust.export.containerd import containerd
+from builder.trust.export.containers import containers
+from builder.trust.export.cosign import cosign
+from builder.trust.export.kyverno import kyverno
+from builder.trust.model import Policy
+from tests.trust.keys import NAMES, TODAY, key_entry, policy_text, public
+
+
+def policy(
+    keys: str = "carol, dan",
+    threshold: int = 1,
+    *,
+    patterns: str = '"registry.example/acme/*"',
+    **entries: str,
+) -> Policy:
+    listed = "".join(entries.get(name) or key_entry(name) for name in NAMES)
+    return read_policy(
+        policy_text(
+            keys=listed,
+            roles=f"  image: {{keys: [{keys}], threshold: {threshold}}}\n",
+            scopes=f"  - {{repositories: [{patterns}], role: image}}\n",
+        ).encode()
+    )
+
+
+def document(export: Export) -> Any:
+    return json.loads(export.files["policy.json"])
+
+
+def alternatives(requirement: dict[str, Any]) -> set[bytes]:
+    """The keys of one requirement, any of which will do."""
+    data = requirement.get("keyDatas") or [requirement["keyData"]]
+    return {b64decode(item) for item in data}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_requirements_are_met_by_exactly_those_sets_of_keys_that_reach_the_threshold(
+    count: int, threshold: int
+) -> None:
+    if threshold > count:
+        return
+    names = NAMES[:count]
+    made = document(containers(policy(", ".join(names), threshold), today=TODAY, reject=True))
+    requirements = made["transports"]["docker"]["registry.example/acme"]
+    for size in range(count + 1):
+        for who in combinations(names, size):
+            pems = {public(name).pem for name in who}
+            met = all(alternatives(requirement) & pems for requirement in requirements)
+            assert met is (size >= threshold)
+
+
+def test_policy_json_names_places_as_containers_does() -> None:
+    patterns = '"registry.example/acme/*", "localhost:5000/a", docker.io/library/python'
+    export = containers(policy(patterns=patterns), today=TODAY, reject=True)
+    made = document(export)
+    assert made["default"] == [{"type": "reject"}]
+    places = {"registry.example/acme", "localhost:5000/a", "docker.io/library/python"}
+    assert set(made["transports"]["docker"]) == places
+    (requirement,) = made["transports"]["docker"]["registry.example/acme"]
+    assert requirement["type"] == "sigstoreSigned"
+    assert requirement["signedIdentity"] == {"type": "matchRepository"}
+    registries = yaml.safe_load(export.files["registries.d/builder.yaml"])
+    assert registries == {"docker": {place: {"use-sigstore-attachments": True} for place in places}}
+
+
+def test_what_no_scope_has_passes_unless_it_is_to_be_refused() -> None:
+    made = document(containers(policy(), today=TODAY, reject=False))
+    assert made["default"] == [{"type": "insecureAcceptAnything"}]
+
+
+def test_a_scope_of_everything_is_all_of_the_registries_and_no_file_on_this_disk() -> None:
+    export = containers(policy(patterns='"*"'), today=TODAY, reject=True)
+    made = document(export)
+    assert set(made["transports"]["docker"]) == {""}
+    assert made["transports"]["docker"][""][0]["type"] == "sigstoreSigned"
+    for local in ("oci", "containers-storage", "docker-daemon"):
+        assert made["transports"][local] == {"": [{"type": "insecureAcceptAnything"}]}
+    assert yaml.safe_load(export.files["registries.d/builder.yaml"]) == {
+        "default-docker": {"use-sigstore-attachments": True}
+    }
+
+
+def test_a_threshold_that_would_take_too_many_requirements_is_refused() -> None:
+    names = [f"k{number}" for number in range(12)]
+    many = read_policy(
+        policy_text(
+            keys="".join(map(key_entry, (*NAMES, *names))),
+            roles=f"  image: {{keys: [{', '.join(names)}], threshold: 6}}\n",
+        ).encode()
+    )
+    with pytest.raises(PolicyError, match="6 of 12 keys are 792 requirements"):
+        containers(many, today=TODAY, reject=True)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        key_entry("dan", state="revoked"),
+        key_entry("dan", state="retired"),
+        key_entry("dan", f"until: {TODAY - timedelta(days=1)}"),
+        key_entry("dan", f"since: {TODAY + timedelta(days=1)}"),
+    ],
+    ids=["revoked", "retired", "over", "not begun"],
+)
+def test_a_key_that_does_not_count_today_is_in_no_export(entry: str) -> None:
+    left = policy(dan=entry)
+    exports = [
+        containers(left, today=TODAY, reject=True),
+        kyverno(left, today=TODAY),
+        cosign(left, today=TODAY),
+    ]
+    needle = public("dan").pem.decode().splitlines()[1]
+    for export in exports:
+        for data in export.files.values():
+            plain = data.decode() + "".join(
+                b64decode(item).decode()
+                for item in data.decode().split('"')
+                if item.startswith("LS0t")
+            )
+            assert needle not in plain
+        assert any("'dan' is left out" in remark for remark in export.remarks)
+    with pytest.raises(PolicyError, match="0 keys count today, and 1 have to sign"):
+        kyverno(policy("dan", dan=entry), today=TODAY)
+
+
+def test_what_no_copy_can_say_is_told() -> None:
+    until = TODAY + timedelta(days=9)
+    (told, days) = cosign(policy(dan=key_entry("dan", f"until: {until}")), today=TODAY).remarks[:2]
+    assert told == "a copy of version 1: it still holds when that expires, 2027-12-31"
+    assert days == f"key 'dan' counts to {until}, and in the copy for good"
+
+
+def test_kyverno_gets_a_rule_a_place_with_the_threshold_as_its_count() -> None:
+    export = kyverno(policy(threshold=2, patterns='"r.example/a/*", r.example/b'), today=TODAY)
+    made = yaml.safe_load(export.files["clusterpolicy.yaml"])
+    assert (made["apiVersion"], made["kind"]) == ("kyverno.io/v1", "ClusterPolicy")
+    rules = made["spec"]["rules"]
+    assert [rule["name"] for rule in rules] == ["image-1", "image-2"]
+    (verify,) = rules[0]["verifyImages"]
+    assert verify["imageReferences"] == ["r.example/a/*"]
+    assert (verify["required"], verify["verifyDigest"]) == (True, True)
+    (attestor,) = verify["attestors"]
+    assert attestor["count"] == 2
+    listed = {entry["keys"]["publicKeys"].encode() for entry in attestor["entries"]}
+    assert listed == {public("carol").pem, public("dan").pem}
+
+
+FAKE_COSIGN = """\
+#!/bin/sh
+# Verifies if the key is in the file of those that signed.
+test "$1 $2 $4" = "verify --key --insecure-ignore-tlog=true" || exit 3
+grep -qx "$(basename "$3" .pub)" "$SIGNED"
+"""
+
+
+@pytest.mark.parametrize(
+    ("signed", "image", "status"),
+    [
+        ("carol dan", "registry.example/acme/vllm", 0),
+        ("carol", "registry.example/acme/vllm", 1),
+        ("carol mallory", "registry.example/acme/vllm", 1),
+        ("carol", "registry.example/acme/loose", 0),
+        ("carol", "registry.example/acme/x", 0),
+        ("carol", "registry.example/acme/y", 1),
+        ("carol dan", "registry.example/acme-evil/vllm", 1),
+        ("carol dan", "other.example/registry.example/acme/vllm", 1),
+    ],
+)
+def test_the_script_counts_keys_and_takes_the_narrowest_place(
+    tmp_path: Path, signed: str, image: str, status: int
+) -> None:
+    roles = "  image: {keys: [carol, dan], threshold: 2}\n  loose: {keys: [carol], threshold: 1}\n"
+    scopes = (
+        '  - {repositories: ["registry.example/acme/*"], role: image}\n'
+        "  - {repositories: [registry.example/acme/loose, registry.example/acme/x], role: loose}\n"
+    )
+    export = cosign(read_policy(policy_text(roles=roles, scopes=scopes).encode()), today=TODAY)
+    for name, data in export.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    fake = tmp_path / "bin" / "cosign"
+    fake.parent.mkdir()
+    fake.write_text(FAKE_COSIGN)
+    fake.chmod(0o755)
+    (tmp_path / "signed").write_text("\n".join(signed.split()) + "\n")
+    digest = "sha256:" + "0" * 64
+    done = subprocess.run(
+        ["sh", tmp_path / "verify.sh", f"{image}@{digest}"],
+        env={"PATH": f"{fake.parent}:/usr/bin:/bin", "SIGNED": str(tmp_path / "signed")},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr if status == 0 else b"") == (status, b"")
+
+
+def test_the_script_wants_a_digest(tmp_path: Path) -> None:
+    (tmp_path / "verify.sh").write_bytes(cosign(policy(), today=TODAY).files["verify.sh"])
+    done = subprocess.run(
+        ["sh", tmp_path / "verify.sh", "registry.example/acme/vllm:tag"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+
+
+def test_containerd_gets_a_program_that_asks_builder() -> None:
+    export = containerd(policy(), project=PurePosixPath("/srv/a b"), today=date(2027, 1, 1))
+    assert export.files["bin/builder"] == (
+        b"#!/bin/sh\nexec builder -C '/srv/a b' image-verifier \"$@\"\n"
+    )
+    assert b"io.containerd.image-verifier.v1.bindir" in export.files["config.toml"]
