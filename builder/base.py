@@ -4,16 +4,17 @@ Nothing of a layer is read here. Index, manifest and config are small and are ke
 digest, so that they are fetched once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from builder import canonical
 from builder.digest import Digest
 from builder.errors import IntegrityError, ProjectError
-from builder.oci import Index, Manifest, Platform, parse_document
+from builder.oci import Descriptor, Index, Manifest, Platform, parse_document
 from builder.origin import Origin
 from builder.ports import Store
 from builder.reference import Reference
+from builder.streams import stored
 from builder.value import field, value
 
 _CONFIG_LIMIT = 16 << 20
@@ -167,3 +168,10 @@ def read_document(digest: Digest, origin: Origin, store: Store) -> Manifest | In
     if not store.has(digest):
         store.put(origin.document(digest))
     return parse_document(store.read(digest), media_type=None, at=f"document {digest}")
+
+
+def layer_blob(descriptor: Descriptor, base: Base | None, store: Store) -> Iterator[bytes]:
+    """A layer of an image: from the store, where ours are, else from the base's origin."""
+    if base is None or store.has(descriptor.digest, size=descriptor.size):
+        return stored(descriptor.digest, store)
+    return base.origin.blob(descriptor)

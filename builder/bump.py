@@ -5,13 +5,14 @@ tried    the locks as they would be, and every variant under them
 write    the same bytes, unless the lock has changed meanwhile
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError
+from builder.errors import BuilderError, ProjectError
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
-from builder.lock.model import GenesisPin, ImagePin, Lock, Pin, PullPin
+from builder.lock.model import GenesisPin, Lock, Pin
 from builder.materials import PinnedMaterials
 from builder.moves import Move
 from builder.oci import Platform
@@ -23,6 +24,8 @@ from builder.uses import uses
 from builder.value import field, value
 from builder.variant import PinnedBase, PullStep
 from builder.world import World
+
+_log = logging.getLogger(__name__)
 
 
 @value
@@ -43,6 +46,8 @@ class Bump:
 
     moves: tuple[Move, ...]
     trials: tuple[VariantTrial, ...] = ()
+    not_tried: tuple[str, ...] = ()
+    """Variants that use one of the pins, or that nobody can read, and were not asked for."""
     landed: tuple[Landed, ...] = ()
     remarks: tuple[str, ...] = ()
     """What a patch set says otherwise than before; what could not be found out."""
@@ -80,7 +85,8 @@ def tried(
     """
     seen, files = edited(project, [move.pin for move in moves if move.changes])
     after = Project(project.root, replaced=files)
-    named = tuple(variants) or tuple(users(project, [move.pin for move in moves]))
+    pins = [move.pin for move in moves]
+    named = tuple(dict.fromkeys(variants)) or tuple(users(project, pins))
     trials = tuple(
         try_variant(after, name, world=world, platform=platform, before=project) for name in named
     )
@@ -88,6 +94,7 @@ def tried(
     return Bump(
         moves=tuple(moves),
         trials=trials,
+        not_tried=tuple(_others(project, pins, named)),
         landed=landed,
         remarks=(*_patch_sets(after, moves, world), *remarks),
         seen=seen,
@@ -117,21 +124,46 @@ def edited(
 
 def users(project: Project, pins: Iterable[Pin]) -> Iterator[str]:
     """The variants that use one of ``pins``, sorted."""
-    wanted = {(type(pin), pin.name) for pin in pins}
+    keys = {(type(pin), pin.name) for pin in pins}
+    return (name for name in project.variants() if _uses_one(project, name, keys))
+
+
+def _others(project: Project, pins: Iterable[Pin], named: tuple[str, ...]) -> Iterator[str]:
+    """The variants beside ``named`` that use one of ``pins``, or cannot be read."""
+    keys = {(type(pin), pin.name) for pin in pins}
     for name in project.variants():
-        if wanted & set(uses(project.variant(name), project.pulls)):
-            yield name
+        if name in named:
+            continue
+        try:
+            if not _uses_one(project, name, keys):
+                continue
+        except ProjectError as error:
+            _log.debug("%s may use it: %s", name, error.message)
+        yield name
+
+
+def _uses_one(project: Project, name: str, keys: set[tuple[type, str]]) -> bool:
+    return not keys.isdisjoint(uses(project.variant(name), project.pulls))
 
 
 def write(project: Project, bump: Bump) -> tuple[str, ...]:
     """Write the pins of a bump; returns the files that changed. Variants that fail are recorded in
-    the pins.
+    the pins; those that did before and were not tried stay so.
 
     Raises:
         ProjectError: A lockfile is not what it was when the bump was tried.
     """
-    pins = [replace(move.pin, failing=bump.failing) for move in bump.moves if move.changes]
+    pins = [
+        replace(move.pin, failing=(*bump.failing, *_still_failing(move, bump)))
+        for move in bump.moves
+        if move.changes
+    ]
     return project.put_pins(pins, seen=bump.seen)
+
+
+def _still_failing(move: Move, bump: Bump) -> tuple[str, ...]:
+    before = () if move.before is None else move.before.failing
+    return tuple(name for name in before if name in bump.not_tried)
 
 
 def _patch_sets(project: Project, moves: Iterable[Move], world: World) -> Iterator[str]:
@@ -160,31 +192,52 @@ def _patch_sets(project: Project, moves: Iterable[Move], world: World) -> Iterat
 def _landed(
     project: Project, variants: Iterable[str], *, world: World
 ) -> tuple[tuple[Landed, ...], tuple[str, ...]]:
-    """The pull requests whose merge is in the history of a base, as far as anybody can tell."""
+    """The pull requests whose merge is in the history of a base, as far as anybody can tell; a host
+    is asked once about each."""
     found: list[Landed] = []
     remarks: dict[str, None] = {}
-    for name in variants:
+    for (repository, number), places in _pulls(project, variants).items():
         try:
-            found += _landed_in(project, name, world=world)
+            facts = world.forge.pull(repository, number)
+            if facts is None or (merge := facts.merge_commit) is None:
+                continue
+            for commit in dict.fromkeys(place.commit for place in places):
+                if world.history.is_ancestor(repository, merge, commit):
+                    found += [
+                        Landed(variant=place.variant, step=place.step, pull=number, commit=merge)
+                        for place in places
+                        if place.commit == commit
+                    ]
         except BuilderError as error:
             remarks[f"whether pull requests have landed is not known: {error.message}"] = None
-    return tuple(found), tuple(remarks)
+    return tuple(sorted(found, key=lambda item: item.variant)), tuple(remarks)
 
 
-def _landed_in(project: Project, name: str, *, world: World) -> Iterator[Landed]:
-    variant = project.variant(name)
-    if not isinstance(variant.base, PinnedBase):
-        return
-    base: ImagePin | None = project.images.get(variant.base.pin)
-    commit = None if base is None or base.vllm is None else base.vllm.commit
-    if commit is None:
-        return
-    for step in variant.steps:
-        if not isinstance(step, PullStep):
+@value
+class _Place:
+    """A step that applies a pull request, and the commit of vLLM below it."""
+
+    variant: str
+    step: str
+    commit: str
+
+
+def _pulls(project: Project, variants: Iterable[str]) -> Mapping[tuple[str, int], Sequence[_Place]]:
+    """Where each pull request is applied to a base of a known commit."""
+    places: dict[tuple[str, int], list[_Place]] = {}
+    for name in variants:
+        try:
+            variant = project.variant(name)
+        except ProjectError:
+            continue  # said by its trial
+        if not isinstance(variant.base, PinnedBase):
             continue
-        pin: PullPin = project.pulls[step.pull]
-        facts = world.forge.pull(pin.repository, pin.pull)
-        if facts is None or facts.merge_commit is None:
+        vllm = project.images[variant.base.pin].vllm
+        if vllm is None or vllm.commit is None:
             continue
-        if world.history.is_ancestor(pin.repository, facts.merge_commit, str(commit)):
-            yield Landed(variant=name, step=step.name, pull=pin.pull, commit=facts.merge_commit)
+        for step in variant.steps:
+            if isinstance(step, PullStep):
+                pin = project.pulls[step.pull]
+                place = _Place(variant=name, step=step.name, commit=str(vllm.commit))
+                places.setdefault((pin.repository, pin.pull), []).append(place)
+    return places

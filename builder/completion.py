@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from builder.errors import IntegrityError, UsageError
+from builder.errors import IntegrityError, ProjectError, UsageError
+from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
-from builder.moves import KINDS, AnyResolved, Move, pins_of, resolved
+from builder.moves import AnyResolved, Move, resolved
 from builder.node import did_you_mean, nearest
 from builder.oci import Platform
 from builder.pipeline import copies_of
@@ -21,6 +22,7 @@ def completed(
     Raises:
         UsageError: There is no pin of one of these names.
         IntegrityError: Upstream has something else under what is locked.
+        ProjectError: A model has files in the lock that it would not have.
     """
     found = [(kind, pin) for kind in KINDS for pin in pins_of(project, kind).values()]
     known = {pin.name for _, pin in found}
@@ -74,4 +76,29 @@ def _the_same(pin: Pin, target: str, world: World, platform: Platform) -> AnyRes
                 f"{pin.at}: the index has {now}, the lock pins {before}",
                 hint="upstream has another file under this version; the pinned one stays as it is",
             )
+        case (ModelPin() as locked, ModelPin() as whole):
+            _check_files(locked, whole)
+        case _:
+            pass
     return found
+
+
+def _check_files(pin: ModelPin, whole: ModelPin) -> None:
+    """Hold a model to the files that were locked of it."""
+    there = {file.path: file for file in whole.files}
+    for file in pin.files:
+        if (found := there.get(file.path)) is None:
+            raise ProjectError(
+                f"{pin.at}: the lock pins {file.path!r}, which the commit does not have or"
+                " 'include' does not select",
+                hint="write it under include, or take it off files",
+            )
+        for what, locked, said in (
+            ("digest", file.digest, found.digest),
+            ("size", file.size, found.size),
+        ):
+            if locked not in (None, said):
+                raise IntegrityError(
+                    f"{pin.at}: {file.path!r}: the hub has {what} {said}, the lock pins {locked}",
+                    hint="the pinned one stays as it is",
+                )

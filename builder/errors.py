@@ -7,7 +7,8 @@ A message is one sentence without a full stop that says where, what, and got aga
 values quoted; ``hint`` says what to do next.
 """
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 
 class BuilderError(Exception):
@@ -26,6 +27,10 @@ class BuilderError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = self.usual_hint if hint is None else hint
+
+    def record(self) -> dict[str, Any]:
+        """What ``--json`` says of it."""
+        return {"message": self.message, "hint": self.hint, "exit_status": self.exit_status}
 
 
 class UsageError(BuilderError):
@@ -82,6 +87,14 @@ class PatchError(BuilderError):
         self.findings = findings
         self.difference = difference
 
+    def record(self) -> dict[str, Any]:
+        return super().record() | {
+            "verdict": str(self.verdict),
+            "path": self.path,
+            "findings": list(self.findings),
+            "difference": self.difference,
+        }
+
 
 class SandboxError(PatchError):
     """A program in a sandbox took more than it may, was killed, or left what may not be taken."""
@@ -130,3 +143,14 @@ class EnvironmentFault(BuilderError):
     """This machine lacks something: no engine, no git, no pip, no space."""
 
     exit_status = 9
+
+
+WORST = (4, 9, 3, 2, 5, 6, 7, 8)
+"""Exit statuses, the worst first, where there are several: bytes that are not what they must be,
+what does not get better by itself, what a person has to decide, what has gone, what may have passed
+by tomorrow."""
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """The worst of exit statuses, by :data:`WORST`; 0 where all are."""
+    return min({*statuses} - {0}, key=WORST.index, default=0)

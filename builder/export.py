@@ -1,13 +1,10 @@
 """An image as an OCI layout of its own: complete, base layers and all, with the exact manifest
 bytes, so that its digest survives the journey."""
 
-from collections.abc import Iterator
-
-from builder.base import Base
+from builder.base import Base, layer_blob
 from builder.image import Image
-from builder.oci import Descriptor
 from builder.ports import Progress, Store
-from builder.streams import counted, stored
+from builder.streams import counted
 
 
 def export(
@@ -38,10 +35,3 @@ def export(
     target.put(image.config)
     target.put(image.manifest.raw)
     target.set_reference(name, image.manifest.descriptor)
-
-
-def layer_blob(descriptor: Descriptor, base: Base | None, store: Store) -> Iterator[bytes]:
-    """A layer of an image: from the store, where ours are, else from the base's origin."""
-    if base is None or store.has(descriptor.digest, size=descriptor.size):
-        return stored(descriptor.digest, store)
-    return base.origin.blob(descriptor)

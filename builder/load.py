@@ -8,11 +8,10 @@ archive holds our layers alone.
 import logging
 from typing import BinaryIO, cast
 
-from builder.base import Base, config_of
+from builder.base import Base, config_of, layer_blob
 from builder.digest import Digest
 from builder.docker_archive import archive
 from builder.errors import BuilderError, EnvironmentFault, GoneError, IntegrityError
-from builder.export import layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Engine, Progress, Store
@@ -70,16 +69,31 @@ def _have_base(base: Base, engine: Engine) -> bool:
     base_id = base.manifest.config.digest
     if engine.has_image(base_id):
         return True
-    for source in base.sources:
+    if not base.sources:
+        return False
+    try:
+        pull(base, engine)
+    except BuilderError as error:
+        _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
+        return False
+    return engine.has_image(base_id)
+
+
+def pull(base: Base, engine: Engine) -> None:
+    """Have the engine pull a base by digest: from where the lock follows it, and where that says
+    that it is gone, from a registry of ours that keeps it.
+
+    Raises:
+        GoneError, AuthError, RateLimitError, NetworkError: What the engine says of the last one
+            that was asked.
+    """
+    *sources, last = (source.at(base.manifest.digest) for source in base.sources)
+    for reference in sources:
         try:
-            engine.pull(source.at(base.manifest.digest))
-        except BuilderError as error:
-            _log.warning("the engine cannot pull the base itself (%s); sending it", error.message)
-            if not isinstance(error, GoneError):
-                return False
-        else:
-            return engine.has_image(base_id)
-    return False
+            return engine.pull(reference)
+        except GoneError as error:
+            _log.warning("%s; asking the next that keeps it", error.message)
+    return engine.pull(last)
 
 
 @value(kw_only=False)

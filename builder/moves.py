@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from builder.errors import BuilderError, GoneError, ProjectError, UsageError
+from builder.errors import BuilderError, GoneError, NetworkError, ProjectError, UsageError
+from builder.lock.kinds import pins_of
 from builder.lock.model import (
     GenesisPin,
     ImagePin,
@@ -26,6 +27,7 @@ from builder.resolve.published import resolve_published
 from builder.resolve.pulls import resolve_pull
 from builder.resolve.sources import resolve_source
 from builder.resolve.wheels import resolve_wheel
+from builder.upstream import Distance
 from builder.value import value
 from builder.world import World
 
@@ -37,15 +39,6 @@ AnyResolved: TypeAlias = (
     | Resolved[GenesisPin]
     | Resolved[ModelPin]
 )
-KINDS: Mapping[str, type[Pin]] = {
-    "vllm": ImagePin,
-    "genesis": GenesisPin,
-    "pull": PullPin,
-    "source": SourcePin,
-    "wheel": WheelPin,
-    "model": ModelPin,
-}
-"""The kinds of pins, as the command line calls them."""
 
 
 @value
@@ -64,23 +57,6 @@ class Move:
     def changes(self) -> bool:
         """Whether the lock will say something else."""
         return self.before != self.pin
-
-
-def pins_of(project: Project, kind: str) -> Mapping[str, Pin]:
-    """The pins of one of :data:`KINDS`, by name."""
-    match kind:
-        case "vllm":
-            return project.images
-        case "genesis":
-            return project.genesis
-        case "pull":
-            return project.pulls
-        case "source":
-            return project.sources
-        case "wheel":
-            return project.wheels
-        case _:
-            return project.models
 
 
 def moves(
@@ -287,7 +263,7 @@ def _image(
         )
     else:
         follows = Reference.parse(f"{pin.follows.name}:{target}", at=f"bump vllm {pin.name}")
-    return resolve_image(
+    found = resolve_image(
         replace(pin, follows=follows),
         platforms=tuple(key for key, _ in pin.platforms) or (platform,),
         registry=world.registry,
@@ -296,3 +272,20 @@ def _image(
         now=world.now,
         before=pin,
     )
+    distance, said = _commits(pin, found.pin, world)
+    return replace(found, distance=distance, remarks=(*found.remarks, *said))
+
+
+def _commits(
+    before: ImagePin, after: ImagePin, world: World
+) -> tuple[Distance | None, tuple[str, ...]]:
+    """What lies between the commits of vLLM in two images, where the pin says whose they are; else
+    ``None``, and a remark where they could not be looked up."""
+    old, new = (None if pin.vllm is None else pin.vllm.commit for pin in (before, after))
+    if after.commits is None or old is None or new is None or old == new:
+        return None, ()
+    try:
+        return world.history.distance(after.commits, str(old), str(new)), ()
+    except (GoneError, NetworkError) as error:
+        lies = f"what lies between vLLM {old.short} and {new.short} is not known"
+        return None, (f"{lies}: {error.message}",)

@@ -9,27 +9,18 @@ One pin's failure stops no other one. Nothing is written into the project.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from builder.bump import Bump, tried
 from builder.digest import Digest
-from builder.errors import (
-    BuilderError,
-    EnvironmentFault,
-    GoneError,
-    IntegrityError,
-    NetworkError,
-    PatchError,
-    PolicyError,
-    ProjectError,
-    UsageError,
-)
+from builder.errors import BuilderError
 from builder.lock import edit
 from builder.lock.codec import results_file
+from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import ImagePin, Pin, PullPin, Result, WheelPin
-from builder.moves import KINDS, Move, moves, pins_of
+from builder.moves import Move, moves
 from builder.oci import Platform
 from builder.pipeline import build
 from builder.project import Project
@@ -38,19 +29,6 @@ from builder.value import field, value
 from builder.world import World
 
 _log = logging.getLogger(__name__)
-
-WORST: tuple[type[BuilderError], ...] = (
-    IntegrityError,
-    EnvironmentFault,
-    ProjectError,
-    UsageError,
-    PolicyError,
-    PatchError,
-    GoneError,
-    NetworkError,
-)
-"""The kinds of errors, the worst first: bytes that are not what they must be, what nothing here can
-work with, what a person has to decide, what has gone, what may have passed by tomorrow."""
 
 
 class State(StrEnum):
@@ -112,7 +90,7 @@ class Means:
     """How the parts of a night are done."""
 
     move: Callable[[str, Pin], tuple[Move, ...]]
-    """A pin, of one of :data:`builder.moves.KINDS`, and whatever moves with it."""
+    """A pin, of one of :data:`builder.lock.kinds.KINDS`, and whatever moves with it."""
     attempt: Callable[[tuple[Move, ...]], Bump]
     put: Callable[[bytes | None, Pin], bytes] = edit.put
     put_result: Callable[[bytes | None, Result], bytes] = edit.put_result
@@ -166,12 +144,6 @@ def left_alone(pin: Pin) -> str | None:
             return None
         case _:
             return "it follows nothing" if pin.follows is None else None
-
-
-def worst(errors: Iterable[BuilderError]) -> int:
-    """The exit status of the worst of ``errors``, by :data:`WORST`; 0 for none."""
-    statuses = [kind.exit_status for kind in WORST]
-    return min((error.exit_status for error in errors), key=statuses.index, default=0)
 
 
 def _outcome(

@@ -42,29 +42,26 @@ def text(item: Morning) -> str:
     if outcome.bump is not None and outcome.bump.changes:
         lines += [f"  {line}".rstrip() for line in report.text(outcome.bump).splitlines()]
     elif outcome.bump is not None:
-        lines += [f"  {remark}" for move in outcome.bump.moves for remark in move.resolved.remarks]
+        remarks = (line for move in outcome.bump.moves for line in move.resolved.remarks)
+        lines += [f"  {report.plain(remark)}" for remark in remarks]
     lines += [f"  built {_built(made)}" for made in outcome.baked]
     if outcome.state is not State.LEFT:
-        lines += [f"  {remark}" for remark in outcome.remarks]
+        lines += [f"  {report.plain(remark)}" for remark in outcome.remarks]
     if outcome.error is not None and outcome.error.hint:
-        lines.append(f"  hint: {outcome.error.hint}")
+        lines.append(f"  hint: {report.plain(outcome.error.hint)}")
     if item.proposed is not None:
         lines.append(f"  {_proposal(item.proposed)}")
     if item.error is not None:
-        lines.append(f"  not proposed: {_first(item.error)}")
-        lines += [f"  hint: {item.error.hint}"] if item.error.hint else []
+        lines.append(f"  not proposed: {report.first(item.error.message)}")
+        lines += [f"  hint: {report.plain(item.error.hint)}"] if item.error.hint else []
     return "\n".join(lines)
-
-
-def _first(error: BuilderError) -> str:
-    return error.message.partition("\n")[0]
 
 
 def _line(item: Morning) -> str:
     outcome = item.outcome
     reason = ""
     if outcome.error is not None:
-        reason = _first(outcome.error)
+        reason = report.first(outcome.error.message)
     elif outcome.state is State.LEFT:
         reason = outcome.remarks[0]
     said = f"{outcome.kind} {outcome.name}: {outcome.state}"
@@ -91,12 +88,13 @@ def document(items: Sequence[Morning], *, status: int) -> dict[str, Any]:
 
 def _pin(item: Morning) -> dict[str, Any]:
     outcome, proposed = item.outcome, item.proposed
+    error = outcome.error or item.error
     return {
         "kind": outcome.kind,
         "name": outcome.name,
         "state": str(outcome.state),
         "remarks": list(outcome.remarks),
-        "error": _error(outcome.error or item.error),
+        "error": None if error is None else error.record(),
         "report": None if outcome.bump is None else report.document(outcome.bump),
         "images": [
             {
@@ -114,12 +112,6 @@ def _pin(item: Morning) -> dict[str, Any]:
             "state": proposed.state,
         },
     }
-
-
-def _error(error: BuilderError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    return {"message": error.message, "hint": error.hint, "exit_status": error.exit_status}
 
 
 def markdown(items: Sequence[Morning]) -> str:
@@ -146,7 +138,7 @@ def _row(item: Morning) -> str:
     outcome = item.outcome
     title = "" if outcome.bump is None else report.title(outcome.bump)
     if outcome.error is not None:
-        title = _first(outcome.error)
+        title = report.first(outcome.error.message)
     cells = [report.code(title)] if title and outcome.state is not State.CURRENT else []
     if outcome.state is State.CURRENT and outcome.bump is not None:
         remarks = (line for move in outcome.bump.moves for line in move.resolved.remarks)
@@ -154,7 +146,7 @@ def _row(item: Morning) -> str:
     if item.proposed is not None:
         cells.append(_proposal(item.proposed))
     if item.error is not None:
-        cells.append(f"not proposed: {report.code(_first(item.error))}")
+        cells.append(f"not proposed: {report.code(report.first(item.error.message))}")
     name = report.code(f"{outcome.kind} {outcome.name}")
     return f"| {name} | **{outcome.state}** | {'<br>'.join(cells)} |"
 

@@ -2,7 +2,6 @@
 that the one before returned. Where an image goes from there: :mod:`builder.deliver`."""
 
 import logging
-from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,11 @@ from builder.image import assemble
 from builder.materials import PinnedMaterials
 from builder.oci import Platform
 from builder.origin import OpenCopy, opener
-from builder.outcome import LayerOutput
 from builder.pinned_base import obtain_pinned
 from builder.plan import Plan, pinned, plan
 from builder.ports import Store
 from builder.project import Project
-from builder.realise import Realised, realise
+from builder.realise import layers_of, realise
 from builder.results import compare, hold_to
 from builder.steps.request import Materials
 from builder.variant import GenesisStep, LayoutBase, PinnedBase, ScratchBase, Variant
@@ -70,7 +68,7 @@ def build(
         progress=world.progress,
         check=check,
     )
-    image = assemble(base, _layers(steps), settings=variant.image, platform=platform)
+    image = assemble(base, layers_of(steps), settings=variant.image, platform=platform)
     made = Build(plan=chain, base=base, steps=steps, image=image, rulings=rulings)
     keep(made, store=world.store)
     _tell_lost(made, world.store)
@@ -78,15 +76,6 @@ def build(
     if named:
         name_it(made, store=world.store)
     return made
-
-
-def _layers(steps: Iterable[Realised]) -> list[tuple[str, LayerOutput]]:
-    """Each layer with what the image's history says of it."""
-    return [
-        (f"builder {item.step.kind} {item.step.name}", item.output.layer)
-        for item in steps
-        if item.output.layer is not None
-    ]
 
 
 def _tell_lost(made: Build, store: Store) -> None:

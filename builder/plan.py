@@ -72,6 +72,11 @@ class Plan:
     base: Digest | None
     steps: tuple[PlannedStep, ...]
 
+    @property
+    def derivation(self) -> Digest | None:
+        """The id of the last step, which is all that was asked; ``None`` without steps."""
+        return self.steps[-1].derivation.id if self.steps else None
+
 
 def plan(
     variant: Variant,

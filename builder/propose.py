@@ -11,8 +11,8 @@ from dataclasses import replace
 from builder import report
 from builder.errors import BuilderError, ProjectError
 from builder.lock.edit import file_of
+from builder.lock.kinds import pins_of
 from builder.lock.model import Pin
-from builder.moves import pins_of
 from builder.nightly import Outcome
 from builder.project import Project
 from builder.upstream import Branches, Proposals, Start, Tip

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, cast
 
-from builder.base import Base
-from builder.export import layer_blob
+from builder.base import Base, layer_blob
 from builder.image import Image
 from builder.oci import Descriptor
 from builder.ports import Progress, Registry, Store

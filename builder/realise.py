@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from builder.base import Base
 from builder.digest import Digest
 from builder.errors import BuilderError, IntegrityError
-from builder.outcome import Output
+from builder.outcome import LayerOutput, Output
 from builder.plan import Plan, PlannedStep
 from builder.ports import Progress, Store
 from builder.steps.request import Materials
@@ -56,12 +56,8 @@ def realise(
         IntegrityError: With ``check``, a step did not give the bytes that it gave before.
     """
     known = [recall(step.derivation, store) for step in plan.steps]
-    if not check and all(output is not None for output in known):
-        return tuple(
-            Realised(step=step, output=output, cached=True)
-            for step, output in zip(plan.steps, known, strict=True)
-            if output is not None
-        )
+    if not check and (all_known := _all_cached(plan, known)) is not None:
+        return all_known
     from builder.bake import Bench  # noqa: PLC0415 - only who has work to do pays for the tools
 
     bench = Bench(base, store=store, materials=materials, progress=progress)
@@ -75,6 +71,20 @@ def realise(
         realised.append(result)
         bench.put_on(result.output)
     return tuple(realised)
+
+
+def remembered(plan: Plan, *, store: Store) -> tuple[Realised, ...] | None:
+    """Every step as it was realised before; ``None`` where one of them was not."""
+    return _all_cached(plan, [recall(step.derivation, store) for step in plan.steps])
+
+
+def _all_cached(plan: Plan, known: Sequence[Output | None]) -> tuple[Realised, ...] | None:
+    realised = tuple(
+        Realised(step=step, output=output, cached=True)
+        for step, output in zip(plan.steps, known, strict=True)
+        if output is not None
+    )
+    return realised if len(realised) == len(known) else None
 
 
 def _answer(step: PlannedStep, bench: "Bench", before: Output | None, store: Store) -> Realised:
@@ -150,6 +160,15 @@ def _cut_off(step: PlannedStep, bench: "Bench", store: Store) -> Output | None:
 
 def _named(output: Output) -> str:
     return "no layer" if output.layer is None else f"layer {output.layer.diff_id}"
+
+
+def layers_of(realised: Sequence[Realised]) -> tuple[tuple[str, LayerOutput], ...]:
+    """For each layer of ours what made it and the layer, bottom first."""
+    return tuple(
+        (f"builder {item.step.kind} {item.step.name}", item.output.layer)
+        for item in realised
+        if item.output.layer is not None
+    )
 
 
 def layer_ids(realised: Sequence[Realised]) -> tuple[Digest, ...]:

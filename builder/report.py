@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from builder.bump import Bump
-from builder.errors import BuilderError, PatchError
+from builder.errors import PatchError
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, PullPin, SourcePin, WheelPin
 from builder.moves import Move
 from builder.trial import StepTrial, VariantTrial
@@ -22,15 +22,22 @@ _FILES = 10
 
 
 def title(bump: Bump) -> str:
-    """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``."""
-    moved = [move for move in bump.moves if move.changes] or list(bump.moves)
-    if not moved:
-        return "nothing to bump"
-    first = moved[0]
+    """One line: ``bump genesis genesis-v7.72.2: 7b9fd3194ee6 -> fbecee31c0de``. Pins that say more
+    than before and are the same are locked: ``lock vllm base, wheel pandas``."""
+    if not bump.changes:
+        return "nothing changes" if bump.moves else "nothing to lock"
+    moved = [move for move in bump.moves if move.changes]
+    first = next((move for move in moved if not _stays(move)), None)
+    if first is None:
+        return f"lock {', '.join(f'{move.kind} {move.pin.name}' for move in moved)}"
     names = ", ".join(move.pin.name for move in moved)
     if first.before is None:
         return f"add {first.kind} {names}: {shown(first.pin)}"
     return f"bump {first.kind} {names}: {shown(first.before)} -> {shown(first.pin)}"
+
+
+def _stays(move: Move) -> bool:
+    return move.before is not None and shown(move.before) == shown(move.pin)
 
 
 def shown(pin: Pin) -> str:
@@ -55,6 +62,7 @@ def document(bump: Bump, *, written: tuple[str, ...] = ()) -> dict[str, Any]:
         "written": list(written),
         "moves": [_move(move) for move in bump.moves],
         "variants": [_variant(trial) for trial in bump.trials],
+        "not_tried": list(bump.not_tried),
         "landed": [
             {"variant": item.variant, "step": item.step, "pull": item.pull, "commit": item.commit}
             for item in bump.landed
@@ -73,6 +81,7 @@ def _move(move: Move) -> dict[str, Any]:
         "changes": move.changes,
         "remarks": list(move.resolved.remarks),
         "merged": move.resolved.merged,
+        "all_commits": None if distance is None else distance.complete,
         "commits": None if distance is None else list(map(_commit, distance.ahead)),
         "lost_commits": None if distance is None else list(map(_commit, distance.behind)),
     }
@@ -89,7 +98,7 @@ def _variant(trial: VariantTrial) -> dict[str, Any]:
         "image": None if trial.image is None else str(trial.image),
         "accepted": None if trial.accepted is None else str(trial.accepted),
         "size": trial.size,
-        "refusals": list(map(_error, trial.refusals)),
+        "refusals": [error.record() for error in trial.refusals],
         "warnings": list(trial.warnings),
         "steps": list(map(_step, trial.steps)),
     }
@@ -106,23 +115,8 @@ def _step(step: StepTrial) -> dict[str, Any]:
         "changed_below": list(step.changed_below),
         "changed": list(step.changed),
         "patches": list(step.patches),
-        "error": None if step.error is None else _error(step.error),
+        "error": None if step.error is None else step.error.record(),
     }
-
-
-def _error(error: BuilderError) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "message": error.message,
-        "hint": error.hint,
-        "exit_status": error.exit_status,
-    }
-    if isinstance(error, PatchError):
-        fields |= {
-            "verdict": str(error.verdict),
-            "path": error.path,
-            "findings": list(error.findings),
-        }
-    return fields
 
 
 def text(bump: Bump) -> str:
@@ -132,6 +126,8 @@ def text(bump: Bump) -> str:
         lines += [f"  {line}" for line in _about(move)]
     for trial in bump.trials:
         lines += ["", *_trial(trial)]
+    if bump.not_tried:
+        lines += ["", f"not tried: {', '.join(bump.not_tried)}"]
     lines += _landings(bump)
     return "\n".join(lines)
 
@@ -142,40 +138,45 @@ def _about(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is not None and move.changes:
         yield _apart(distance)
         for commit in distance.ahead[:_COMMITS]:
-            yield f"  {_day(commit)} {commit.id[:12]} {_plain(commit.subject)}"
+            yield f"  {_day(commit)} {commit.id[:12]} {plain(commit.subject)}"
         if (more := len(distance.ahead) - _COMMITS) > 0:
             yield f"  and {more} more"
-        yield from (f"  lost: {c.id[:12]} {_plain(c.subject)}" for c in distance.behind[:_COMMITS])
-    yield from move.resolved.remarks
+        yield from (f"  lost: {c.id[:12]} {plain(c.subject)}" for c in distance.behind[:_COMMITS])
+    yield from map(plain, move.resolved.remarks)
 
 
 def _trial(trial: VariantTrial) -> Iterator[str]:
     yield f"{trial.variant}: {_conclusion(trial)}"
-    yield from (f"  refused: {_first(error.message)}" for error in trial.refusals)
+    yield from (f"  refused: {first(error.message)}" for error in trial.refusals)
     width = max((len(step.step.name) for step in trial.steps), default=0)
     for step in trial.steps:
         yield f"  {step.step.name.ljust(width)}  {step.verdict}"
         yield from (f"    {line}" for line in _details(step))
-    yield from (f"  warning: {_plain(line)}" for line in trial.warnings)
+    yield from (f"  warning: {plain(line)}" for line in trial.warnings)
 
 
 def _conclusion(trial: VariantTrial) -> str:
     if not trial.passes:
         failed = sum(not step.passes for step in trial.steps)
         return f"fails, {failed} of {len(trial.steps)} steps" if failed else "fails"
+    size = "" if trial.size is None else f", {_size(trial.size)}"
     if trial.accepted is None:
-        return f"passes, {trial.image}"
+        return f"passes, {trial.image}{size}"
     same = trial.accepted == trial.image
-    return f"passes, {'the accepted image' if same else f'another image, {trial.image}'}"
+    return f"passes, {'the accepted image' if same else f'another image, {trial.image}'}{size}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB in a registry"
 
 
 def _details(step: StepTrial) -> Iterator[str]:
     if step.error is not None:
-        yield _first(step.error.message)
+        yield first(step.error.message)
         if isinstance(step.error, PatchError):
-            yield from map(_plain, step.error.findings)
+            yield from map(plain, step.error.findings)
         if step.error.hint:
-            yield f"hint: {_plain(step.error.hint)}"
+            yield f"hint: {plain(step.error.hint)}"
     if step.below is not None:
         yield f"tried without {step.below}, which failed"
     if step.output is not None:
@@ -216,6 +217,8 @@ def markdown(bump: Bump) -> str:
     if bump.trials:
         lines += ["", "| variant | step | verdict | |", "| --- | --- | --- | --- |"]
         lines += [row for trial in bump.trials for row in _rows(trial)]
+    if bump.not_tried:
+        lines += ["", f"Not tried: {', '.join(map(code, bump.not_tried))}."]
     lines += [f"- {code(line)}" if line else "" for line in _landings(bump)]
     return "\n".join(lines) + "\n"
 
@@ -231,8 +234,8 @@ def _history(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is None or not (distance.ahead or distance.behind):
         return
     commits = [
-        *(f"+ {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.ahead),
-        *(f"- {_day(item)} {item.id[:12]} {_plain(item.subject)}" for item in distance.behind),
+        *(f"+ {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.ahead),
+        *(f"- {_day(item)} {item.id[:12]} {plain(item.subject)}" for item in distance.behind),
     ]
     if (more := len(commits) - _COMMITS) > 0:
         commits[_COMMITS:] = [f"and {more} more"]
@@ -248,10 +251,10 @@ def _history(move: Move) -> Iterator[str]:
 
 def _rows(trial: VariantTrial) -> Iterator[str]:
     name = code(trial.variant)
-    size = "" if trial.size is None else f"{trial.size / 1e6:.1f} MB in a registry"
+    size = "" if trial.size is None else _size(trial.size)
     yield f"| {name} | | **{'passes' if trial.passes else 'fails'}** | {size} |"
     for error in trial.refusals:
-        yield f"| | | refused | {code(_first(error.message))} |"
+        yield f"| | | refused | {code(first(error.message))} |"
     for step in trial.steps:
         details = "<br>".join(map(code, _details(step)))
         yield f"| | {code(step.step.name)} | {step.verdict} | {details} |"
@@ -261,15 +264,16 @@ def _rows(trial: VariantTrial) -> Iterator[str]:
 
 def _apart(distance: Distance) -> str:
     ahead, lost = len(distance.ahead), len(distance.behind)
-    return f"{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
+    least = "" if distance.complete else "at least "
+    return f"{least}{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
 
 
 def code(line: str) -> str:
     """A text as Markdown code, in a table, too, whatever it has in it."""
-    plain = _plain(line).replace("|", "\\|")
-    ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
-    pad = " " if plain.startswith("`") or plain.endswith("`") or not plain else ""
-    return f"{ticks}{pad}{plain}{pad}{ticks}"
+    escaped = plain(line).replace("|", "\\|")
+    ticks = "`" * (1 + max(map(len, re.findall("`+", escaped)), default=0))
+    pad = " " if escaped.startswith("`") or escaped.endswith("`") or not escaped else ""
+    return f"{ticks}{pad}{escaped}{pad}{ticks}"
 
 
 def fenced(lines: list[str]) -> list[str]:
@@ -279,13 +283,14 @@ def fenced(lines: list[str]) -> list[str]:
     return [fence, *lines, fence]
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     """On one line, without what would steer a terminal."""
     return "".join(filter(str.isprintable, " ".join(line.split())))
 
 
-def _first(message: str) -> str:
-    return _plain(message.partition("\n")[0])
+def first(message: str) -> str:
+    """The first line of a message, as :func:`plain` has it."""
+    return plain(message.partition("\n")[0])
 
 
 def _day(commit: Commit) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from builder.base import Base
 from builder.build_record import Build
@@ -33,6 +34,7 @@ def result_of(build: Build) -> Result:
         variant=build.variant.name,
         platform=build.plan.platform,
         digest=build.image.digest,
+        derivation=build.plan.derivation,
         diff_ids=layer_ids(build.steps),
         files=tuple(final[path] for path in sorted(final)),
         patches=tuple(sorted(patches, key=lambda patch: patch.name)),
@@ -45,7 +47,8 @@ def _patch(patch: PatchOutcome) -> ResultPatch:
 
 
 def compare(build: Build, results: Sequence[Result]) -> None:
-    """Check a build against the accepted results of its variant.
+    """Check a build against the accepted results of its variant. What was asked may be something
+    else, as long as the same came of it.
 
     Raises:
         IntegrityError: Nothing was accepted for this platform, or the build differs; the message
@@ -59,7 +62,7 @@ def compare(build: Build, results: Sequence[Result]) -> None:
             f"lockfiles/images/{name}.yaml: no accepted result for {got.platform}",
             hint=f"look at the build, then: builder accept {name}",
         )
-    if wanted != got:
+    if wanted != replace(got, derivation=wanted.derivation):
         raise _refusal(wanted, got, base=build.base)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from builder import errors
-from builder.errors import BuilderError, IntegrityError, PatchError
+from builder.errors import WORST, BuilderError, IntegrityError, PatchError, worst
 
 STATUSES = {
     "UsageError": 2,
@@ -43,3 +43,40 @@ def test_a_kind_whose_errors_come_from_elsewhere_knows_a_next_step() -> None:
 def test_a_next_step_that_is_given_is_the_one_told(given: str | None, told: str | None) -> None:
     assert IntegrityError("it", hint=given).hint == (told or IntegrityError.usual_hint)
     assert PatchError("it", verdict="refused", hint=given).hint == told
+
+
+@pytest.mark.parametrize(
+    ("statuses", "wanted"),
+    [
+        pytest.param([], 0, id="nothing wrong"),
+        pytest.param([0, 8], 8, id="what may pass by itself"),
+        pytest.param([8, 7], 7, id="what is gone before what could not be asked"),
+        pytest.param([8, 6, 7], 6, id="a dead patch before what is gone"),
+        pytest.param([6, 3], 3, id="a file that cannot be read before what it would say"),
+        pytest.param([3, 4, 8], 4, id="wrong bytes before everything"),
+    ],
+)
+def test_the_worst_status_is_the_one_told(statuses: list[int], wanted: int) -> None:
+    assert worst(statuses) == worst(reversed(statuses)) == wanted
+
+
+def test_every_status_has_its_rank() -> None:
+    assert sorted(WORST) == sorted({*STATUSES.values()})
+
+
+def test_the_record_of_a_step_that_does_not_apply_has_its_findings() -> None:
+    assert IntegrityError("it", hint="h").record() == {
+        "message": "it",
+        "hint": "h",
+        "exit_status": 4,
+    }
+    error = PatchError("it", verdict="drift-anchor", path="a", findings=("a: x",), difference="-")
+    assert error.record() == {
+        "message": "it",
+        "hint": None,
+        "exit_status": 6,
+        "verdict": "drift-anchor",
+        "path": "a",
+        "findings": ["a: x"],
+        "difference": "-",
+    }

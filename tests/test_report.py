@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,7 +118,7 @@ def test_the_text_says_what_moved_and_what_became_of_each_step() -> None:
         "    1970-01-02 000000000000 two",
         "  r",
         "",
-        f"good: passes, {HASHES[5]}",
+        f"good: passes, {HASHES[5]}, 2.0 MB in a registry",
         "  diff  applied-with-offset",
         "    a.py: offset +12",
         "    upstream changed: a.py",
@@ -236,3 +237,28 @@ def test_a_table_row_stays_one_row_whatever_a_message_says() -> None:
     rows = report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()
     table = [line for line in rows if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
+
+
+def test_commits_that_are_not_all_are_said_to_be_more() -> None:
+    some = move("one", "two")
+    assert some.resolved.distance is not None
+    distance = replace(some.resolved.distance, complete=False)
+    bump = Bump(moves=(replace(some, resolved=replace(some.resolved, distance=distance)),))
+    assert "  at least 2 commits more, 0 lost" in report.text(bump).splitlines()
+    assert "<summary>at least 2 commits more, 0 lost</summary>" in report.markdown(bump)
+    assert report.document(bump)["moves"][0]["all_commits"] is False
+    assert report.document(Bump(moves=(some,)))["moves"][0]["all_commits"] is True
+
+
+def test_pins_that_only_say_more_are_no_bump() -> None:
+    old = genesis(OLD)
+    more = Move(
+        kind="genesis", before=old, resolved=Resolved(pin=replace(old, reachable=("HEAD",)))
+    )
+    wheel = WheelPin(name="w", project="w", version="1", filename="w.whl", digest=HASHES[0])
+    sized = Move(kind="wheel", before=wheel, resolved=Resolved(pin=replace(wheel, size=3)))
+    assert report.title(Bump(moves=(more, sized))) == "lock genesis patches, wheel w"
+    same = Move(kind="genesis", before=old, resolved=Resolved(pin=old))
+    assert report.title(Bump(moves=(same,))) == "nothing changes"
+    assert report.title(Bump(moves=())) == "nothing to lock"
+    assert report.text(Bump(moves=(same,))) == "nothing changes\n  patches is what it was"

@@ -8,10 +8,24 @@ import os
 import subprocess
 from pathlib import Path
 
+from builder.value import value
 
-def git_author(directory: Path) -> str | None:
-    """``NAME <EMAIL>`` as git's configuration has it in ``directory``; ``None`` where it lacks one
-    of them, or there is no git. Never what git would guess from the names of the machine."""
+
+@value
+class Identity:
+    """A person, as git has them in a commit."""
+
+    name: str
+    email: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} <{self.email}>"
+
+
+def git_author(directory: Path) -> Identity | None:
+    """Whom git's configuration has in ``directory``; ``None`` where it lacks the name or the email,
+    or there is no git. Never what git would guess from the names of the machine."""
     try:
         done = subprocess.run(
             ("git", "-C", directory, "config", "--null", "--get-regexp", r"^user\.(name|email)$"),
@@ -24,7 +38,7 @@ def git_author(directory: Path) -> str | None:
         return None
     found: dict[str, str] = {}
     for item in done.stdout.decode("utf-8", "replace").split("\0"):
-        key, _, value = item.partition("\n")
-        found[key] = value.strip()  # the last one wins, as in git
+        key, _, text = item.partition("\n")
+        found[key] = text.strip()  # the last one wins, as in git
     name, email = found.get("user.name"), found.get("user.email")
-    return f"{name} <{email}>" if name and email else None
+    return Identity(name=name, email=email) if name and email else None

@@ -8,23 +8,15 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from builder.adapters.git_author import Identity
 from builder.adapters.git_process import GitProcess
 from builder.adapters.git_remote import GitRemote, GitRepository
 from builder.errors import ProjectError, UsageError
 from builder.upstream import Start, Tip
-from builder.value import value
 
 _READ = ("variants", "lockfiles", "overlays", "builder.yaml")
 """What decides what a project bakes. Whatever else it has is pinned by content."""
 _SHOWN = 5
-
-
-@value
-class Identity:
-    """Who makes commits."""
-
-    name: str
-    email: str
 
 
 class GitWorktree:

@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -43,6 +43,8 @@ _FILE_LIMIT = 100_000
 _REFUSAL_LIMIT = 64 << 10
 """What a refusal may take, however small the file is that was asked for."""
 _LESS = "wait, or log in with HF_TOKEN: the hub allows more to known users"
+_ELSEWHERE = "try again; HF_ENDPOINT can name another hub to ask"
+_LOOK = "look at the page of the model; files that are here can still be verified"
 _SQUASHED = (
     "its history was squashed, or the branch or tag was removed; bump the pin to what is there."
     " Files that are here can still be verified"
@@ -120,10 +122,8 @@ class HubClient:
             what=what, method="GET", url=url, endpoint=None, headers=_headers(self._token)
         )
         try:
-            download(self._transport, request, file, advance)
-        except RateLimitError as error:
-            error.hint = _LESS
-            raise
+            with _hinted():
+                download(self._transport, request, file, advance)
         except AuthError as error:
             error.hint = f"accept its conditions at {self._settings.endpoint}/{repository}, or"
             error.hint += " set HF_TOKEN to a token that may read it"
@@ -209,11 +209,8 @@ class HubClient:
             headers=_headers(token),
             expected=_ANSWERS,
         )
-        try:
+        with _hinted():
             response, data = self._transport.fetch(request, limit=max(limit, _REFUSAL_LIMIT))
-        except RateLimitError as error:
-            error.hint = _LESS
-            raise
         if response.status_code == 200 and len(data) > limit:
             raise IntegrityError(f"{what}: expected at most {limit} bytes, got {len(data)}")
         return response, data
@@ -230,11 +227,11 @@ class HubClient:
         said = answered(response, data)
         code = response.headers.get("X-Error-Code")
         if origin(response.url) != origin(self._settings.endpoint):
-            return NetworkError(f"{what}: {said}")
+            return NetworkError(f"{what}: {said}", hint=_ELSEWHERE)
         if code == "RevisionNotFound":
             return GoneError(f"{what}: the hub has no revision {revision!r}", hint=_SQUASHED)
         if code == "EntryNotFound":
-            return GoneError(f"{what}: the hub has no such file at {revision!r}")
+            return GoneError(f"{what}: the hub has no such file at {revision!r}", hint=_LOOK)
         if bad_token:
             return AuthError(
                 f"{what}: {said}; neither with the token in {self._settings.token_place} nor"
@@ -254,8 +251,22 @@ class HubClient:
                 hint="it was removed or renamed; if it is private, set HF_TOKEN",
             )
         if response.status_code in (404, 410) or "resource is disabled" in said:
-            return GoneError(f"{what}: {said}")
+            return GoneError(f"{what}: {said}", hint=_LOOK)
         return AuthError(f"{what}: {said}", hint="set HF_TOKEN to a token that may read it")
+
+
+@contextmanager
+def _hinted() -> Iterator[None]:
+    """What helps with a hub, in place of what helps with registries."""
+    try:
+        yield
+    except RateLimitError as error:
+        error.hint = _LESS
+        raise
+    except NetworkError as error:
+        if error.hint == NetworkError.usual_hint:
+            error.hint = _ELSEWHERE
+        raise
 
 
 def _headers(token: str | None) -> dict[str, str]:

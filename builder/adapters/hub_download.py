@@ -17,7 +17,7 @@ from builder.adapters.registry.download import resumed
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.transport import Transport
 from builder.digest import CHUNK, Hasher
-from builder.errors import IntegrityError
+from builder.errors import EnvironmentFault, IntegrityError
 from builder.oci import Descriptor
 from builder.upstream import WantedFile
 
@@ -47,6 +47,18 @@ def download(
     Args:
         request: Asks for the whole of it.
     """
+    try:
+        _brought(transport, request, file, advance)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{request.what}: {str(file.part.parent)!r}: {error.strerror}",
+            hint="mend that, and run it again: it goes on where it was",
+        ) from error
+
+
+def _brought(
+    transport: Transport, request: Request, file: WantedFile, advance: Callable[[int], None]
+) -> None:
     file.part.parent.mkdir(parents=True, exist_ok=True)
     hasher = Hasher()
     with file.part.open("a+b") as part:

@@ -3,23 +3,28 @@
 Every file is looked at by itself, so that a broken one hides nothing of the others.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
+from builder.check.at_hand import AtHand
 from builder.check.composes import composes
+from builder.check.escrow import unescrowed
 from builder.check.files import documents, orphans, readable, strays
-from builder.check.finding import Finding, Severity
+from builder.check.finding import Finding, Severity, exit_status
 from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
-from builder.check.pins import local_wheels, models, unused
+from builder.check.pins import known_failures, local_wheels, models, unused
 from builder.check.recipe import recipe
-from builder.errors import BuilderError
-from builder.genesis.facts import Facts
-from builder.lock.model import GenesisPin, Lock
+from builder.check.stale import planned
+from builder.check.upstream import Upstream, upstream
+from builder.errors import BuilderError, ProjectError
+from builder.lock.model import ImagePin, Lock
 from builder.oci import Platform
 from builder.project import Project
-from builder.steps.request import Materials
+from builder.settings import ProjectSettings
+from builder.uses import uses
+from builder.variant import Variant
 
-__all__ = ["Finding", "Severity", "check"]
+__all__ = ["AtHand", "Finding", "Severity", "Upstream", "check", "exit_status"]
 
 
 def check(
@@ -27,26 +32,24 @@ def check(
     names: Iterable[str],
     *,
     platform: Platform,
-    materials: Callable[[Lock], Materials],
-    facts: Callable[[GenesisPin, Materials], Facts],
+    at_hand: AtHand,
     today: date,
+    asked: Upstream | None = None,
 ) -> tuple[Finding, ...]:
     """Look at the whole project, and at these variants closely; at all of them for no names.
     Errors come first.
 
     Args:
-        materials: Gives, over the pins that can be read, their bytes as far as they are at hand.
-            Those that are not raise OfflineError, and nothing is said of them.
-        facts: What a patch set says of itself, in the same way.
+        at_hand: What needs no network.
         today: In UTC.
+        asked: Upstream, where it is to be asked.
 
     Raises:
         ProjectError: There is no variant of one of these names.
     """
     wanted = tuple(names)
     findings = [*documents(project), *strays(project)]
-    lock = readable(project)
-    at_hand = materials(lock)
+    lock, settings = readable(project), _settings(project)
     variants = []
     for name in wanted or project.recipes:
         try:
@@ -55,14 +58,17 @@ def check(
             if name not in project.recipes:
                 raise
             continue  # said by documents
-        findings += recipe(project, variants[-1], lock, platform=platform, materials=at_hand)
-        findings += patch_set(
-            project, variants[-1], lock, facts=lambda pin: facts(pin, at_hand), today=today
+        findings += _closely(
+            project, variants[-1], lock, platform=platform, at_hand=at_hand, today=today
         )
-    findings += local_wheels(lock, at_hand)
+    findings += local_wheels(lock, at_hand.materials(lock))
     findings += models(lock)
+    findings += known_failures(lock)
     findings += plugins(lock)
     findings += waivers(lock, today)
+    findings += unescrowed(lock, variants, settings.git_mirrors)
+    if asked is not None:
+        findings += upstream(_bases(lock, variants), asked, settings.expiry)
     findings += composes(project, wanted, platform=platform)
     if not wanted:
         findings += needless_waivers(lock)
@@ -71,3 +77,34 @@ def check(
             findings += unused(project, lock, variants)
     unique = dict.fromkeys(findings)
     return tuple(sorted(unique, key=lambda item: item.severity is not Severity.ERROR))
+
+
+def _closely(
+    project: Project,
+    variant: Variant,
+    lock: Lock,
+    *,
+    platform: Platform,
+    at_hand: AtHand,
+    today: date,
+) -> Iterator[Finding]:
+    """One variant that can be read."""
+    materials = at_hand.materials(lock)
+    yield from recipe(project, variant, lock, platform=platform, materials=materials)
+    yield from planned(project, variant, platform=platform, at_hand=at_hand)
+    yield from patch_set(
+        project, variant, lock, facts=lambda pin: at_hand.facts(pin, materials), today=today
+    )
+
+
+def _bases(lock: Lock, variants: Sequence[Variant]) -> Iterator[ImagePin]:
+    """The bases in registries that the variants build on, each once."""
+    used = {name for item in variants for kind, name in uses(item, {}) if kind is ImagePin}
+    return (pin for name, pin in lock.images.items() if name in used)
+
+
+def _settings(project: Project) -> ProjectSettings:
+    try:
+        return project.settings
+    except ProjectError:  # said of the file itself
+        return ProjectSettings()

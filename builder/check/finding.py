@@ -1,10 +1,11 @@
 """What ``check`` finds, and where."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from builder.errors import BuilderError
+from builder.errors import BuilderError, worst
 
 _PLACE = re.compile(
     r"((?:builder\.yaml|(?:variants|lockfiles|overlays|composes)/[^:\s]+)(?::\d+){0,2}): (.*)",
@@ -29,6 +30,11 @@ class Finding:
     message: str
     hint: str | None = None
     exit_status: int = 0
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """The status of the worst finding; 0 where there are warnings alone."""
+    return worst(item.exit_status for item in findings)
 
 
 def error_at(at: str, error: BuilderError) -> Finding:

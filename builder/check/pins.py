@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import BuilderError
-from builder.lock.model import Lock, Pin
+from builder.lock.kinds import every_pin
+from builder.lock.model import Lock
 from builder.project import Project
 from builder.steps.request import Materials
 from builder.uses import uses
@@ -28,18 +29,21 @@ def models(lock: Lock) -> Iterator[Finding]:
             yield warning_at(pin.at, f"{lacking} of {len(pin.files)} files are without a digest")
 
 
+def known_failures(lock: Lock) -> Iterator[Finding]:
+    """Pins that were moved although a variant failed."""
+    for pin in every_pin(lock):
+        if pin.failing:
+            yield warning_at(
+                pin.at,
+                f"it was pinned although these fail with it: {', '.join(pin.failing)}",
+                hint="mend or remove them, and take them off 'failing'; the next bump tries them",
+            )
+
+
 def unused(project: Project, lock: Lock, variants: Sequence[Variant]) -> Iterator[Finding]:
     """Pins and overlays that no variant names: dead weight that looks alive."""
     used = {key for variant in variants for key in uses(variant, lock.pulls)}
-    pins: list[Pin] = [
-        *lock.images.values(),
-        *lock.pulls.values(),
-        *lock.sources.values(),
-        *lock.wheels.values(),
-        *lock.genesis.values(),
-        *lock.models.values(),
-    ]
-    for pin in pins:
+    for pin in every_pin(lock):
         if (type(pin), pin.name) not in used:
             yield warning_at(pin.at, "no variant uses it", hint="remove it, or use it")
     for name in project.overlays:

@@ -1,4 +1,4 @@
-"""One variant, closely: its base, its diffs, its accepted result."""
+"""One variant, closely: its base and its diffs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,6 @@ from builder.diff.policy import sort_out
 from builder.errors import BuilderError, OfflineError, ProjectError
 from builder.lock.model import ImagePin, Lock
 from builder.oci import Platform
-from builder.plan import plan
 from builder.project import Project
 from builder.steps.request import Materials
 from builder.variant import LayoutBase, OverlayStep, PinnedBase, PullStep, Variant
@@ -21,14 +20,8 @@ def recipe(
     project: Project, variant: Variant, lock: Lock, *, platform: Platform, materials: Materials
 ) -> Iterator[Finding]:
     """What is wrong with a recipe that can be read."""
-    try:
-        pins = project.lock_for(variant)
-        plan(variant, pins, overlay=project.overlay, platform=platform, base=None)
-    except BuilderError as error:
-        yield error_at(variant.at, error)
     yield from _base(project, variant, lock, platform)
     yield from _diffs(project, variant, lock, materials)
-    yield from _results(project, variant)
 
 
 def _base(project: Project, variant: Variant, lock: Lock, platform: Platform) -> Iterator[Finding]:
@@ -39,18 +32,11 @@ def _base(project: Project, variant: Variant, lock: Lock, platform: Platform) ->
         return
     pin = lock.images[variant.base.pin]
     if lacking := tuple(_lacking(pin, platform)):
-        shown = f"; builder plan {variant.name} shows the manifest to record"
         yield warning_at(
             pin.at,
             f"locked without {', '.join(lacking)}",
-            hint="each build asks the registry for what is missing"
-            + (shown if pin.platform(platform) is None else ""),
-        )
-    if not pin.escrow:
-        yield warning_at(
-            pin.at,
-            "nobody keeps the bytes of this base: if upstream deletes it, it is lost",
-            hint=f"keep them: builder escrow {variant.name} --to PLACE",
+            hint=f"each build asks the registry for what is missing: builder lock {pin.name}"
+            " writes it down",
         )
 
 
@@ -98,21 +84,3 @@ def _refuse_dead(data: bytes, ignore: Sequence[str], strip: int | None, at: str)
             f"{at}.ignore: {glob!r} matches no path of the diff",
             hint="remove the glob, or correct it; it is matched against the path after the strip",
         )
-
-
-def _results(project: Project, variant: Variant) -> Iterator[Finding]:
-    """An accepted result that this recipe cannot have: each step makes one layer, or none where it
-    says ``until: upstream``."""
-    try:
-        results = project.results(variant.name)
-    except ProjectError:
-        return  # said by _documents
-    most = len(variant.steps)
-    least = sum(1 for step in variant.steps if not getattr(step, "until_upstream", False))
-    for result in results:
-        if not least <= len(result.diff_ids) <= most:
-            yield warning_at(
-                result.at,
-                f"accepted with {len(result.diff_ids)} layers, and the variant has {most} steps",
-                hint=f"look at a build, then: builder accept {variant.name}",
-            )

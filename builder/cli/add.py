@@ -10,8 +10,9 @@ from builder.cli.app import Commands
 from builder.cli.bump import conclude
 from builder.cli.site import Site, project_command
 from builder.errors import ProjectError, UsageError
+from builder.lock.kinds import pins_of
 from builder.lock.model import ImagePin, SourceDiff
-from builder.moves import AnyResolved, Move, pins_of
+from builder.moves import AnyResolved, Move
 from builder.node import is_name
 from builder.reference import Reference
 from builder.resolve.images import resolve_image

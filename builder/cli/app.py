@@ -183,16 +183,4 @@ def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
         lines.append(f"  hint: {error.hint}")
     click.echo("\n".join(lines), err=True)
     if document is not None:
-        fields: dict[str, Any] = {
-            "message": error.message,
-            "hint": error.hint,
-            "exit_status": error.exit_status,
-        }
-        if isinstance(error, PatchError):
-            fields |= {
-                "verdict": str(error.verdict),
-                "path": error.path,
-                "findings": list(error.findings),
-                "difference": error.difference,
-            }
-        click.echo(json.dumps({**document, "error": fields}, indent=2))
+        click.echo(json.dumps({**document, "error": error.record()}, indent=2))

@@ -10,7 +10,8 @@ from builder.bump import Bump
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
 from builder.errors import BuilderError, UsageError
-from builder.moves import KINDS, moves
+from builder.lock.kinds import KINDS
+from builder.moves import moves
 
 
 @project_command(
@@ -53,17 +54,20 @@ def command(
     branch or tag (genesis, source), a version (wheel) or a revision (model); without one the pin
     moves to what it follows. NAME may be left out where only one pin can be meant.
 
-    The lock is written only when every variant that uses the pin passes.
+    The lock is written only when every variant that uses the pin passes; with --variant, those that
+    were not tried are named.
     """
     if len(words) > 2:
         raise UsageError(f"expected [NAME] [TARGET], got {len(words)} words")
-    with site.at_work(*variants) as world:
+    with (
+        show.report_file(markdown, "w", option="--markdown") as write,
+        site.at_work(*variants) as world,
+    ):
         moved = moves(site.project, kind, words, latest=latest, world=world, platform=site.platform)
         bump = bumps.tried(
             site.project, moved, world=world, platform=site.platform, variants=variants
         )
-    if markdown is not None:
-        markdown.write_text(report.markdown(bump), "utf-8")
+        write(report.markdown(bump))
     conclude(site, bump, dry_run=dry_run, allow_failing=allow_failing)
 
 

@@ -1,64 +1,121 @@
 """``builder check``."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, NoReturn
 
 import click
 
+from builder import base as bases
 from builder.adapters.store import FileStore
-from builder.check import Finding, Severity, check
+from builder.base import Base
+from builder.check import AtHand, Finding, Severity, Upstream, check, exit_status
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
-from builder.cli.world import DEFAULT_PLATFORM, open_store
-from builder.errors import OfflineError, ProjectError
-from builder.lock.model import Lock
+from builder.cli.world import DEFAULT_PLATFORM, open_store, open_world
+from builder.errors import OfflineError, ProjectError, UsageError
+from builder.lock.model import ImagePin, Lock
 from builder.materials import PinnedMaterials
+from builder.oci import Platform
 from builder.patch_facts import facts_of
+from builder.pinned_base import obtain_pinned
+from builder.pipeline import copies_of, obtain
+from builder.ports import Registry
 from builder.project import Project
+from builder.variant import LayoutBase, Variant
+from builder.world import World
 
 
 @project_command(
     "check",
     click.argument("variants", nargs=-1, metavar="[VARIANT...]", shell_complete=variant_names),
 )
+@click.option("--upstream", is_flag=True, help="Ask registries for what became of the bases.")
 @click.pass_context
-def command(context: click.Context, site: Site, variants: tuple[str, ...]) -> None:
+def command(context: click.Context, site: Site, variants: tuple[str, ...], upstream: bool) -> None:
     """Say everything that can be said without building.
 
-    Nothing is fetched or written. The exit status is that of the worst finding; warnings alone
-    are 0.
+    Nothing is fetched or written, unless upstream is to be asked. The exit status is that of the
+    worst finding; warnings alone are 0.
     """
+    if upstream and site.settings.offline:
+        raise UsageError("--upstream asks the network, and --offline forbids it")
     try:
         platform, store = site.platform, site.store
     except ProjectError:  # builder.yaml cannot be read, which is one of the findings
         platform, store = site.asked or DEFAULT_PLATFORM, open_store(site.settings)
-    findings = check(
-        site.project,
-        variants,
-        platform=platform,
-        materials=lambda lock: _at_hand(site.project, lock, store),
+    at_hand = AtHand(
+        store=store,
+        materials=lambda lock: _materials(site.project, lock, store),
         facts=lambda pin, materials: facts_of(pin, materials, store=store, keep=False),
-        today=site.today,
+        base=lambda variant: _base(site, variant, store, platform),
     )
+    with ExitStack() as closing:
+        findings = check(
+            site.project,
+            variants,
+            platform=platform,
+            at_hand=at_hand,
+            today=site.today,
+            asked=_upstream(site, closing.enter_context(site.at_work()), platform)
+            if upstream
+            else None,
+        )
     show.result(site.settings, document(findings), text(findings))
-    context.exit(max((item.exit_status for item in findings), default=0))
+    context.exit(exit_status(findings))
 
 
-def _at_hand(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
+def _nowhere() -> NoReturn:
+    raise OfflineError("check fetches nothing")
+
+
+def _materials(project: Project, lock: Lock, store: FileStore) -> PinnedMaterials:
     """What the store and the project have."""
     from builder.adapters.wheelhouse import Wheelhouse
-
-    def nowhere() -> NoReturn:
-        raise OfflineError("check fetches nothing")
 
     return PinnedMaterials(
         lock=lock,
         store=store,
-        git=nowhere,
+        git=_nowhere,
         wheels=lambda: Wheelhouse(project.root, cache=store.paths.root / "wheels", offline=True),
-        make_sandbox=nowhere,
-        open_copy=lambda _: nowhere(),
+        make_sandbox=_nowhere,
+        open_copy=lambda _: _nowhere(),
     )
+
+
+def _base(site: Site, variant: Variant, store: FileStore, platform: Platform) -> Base | None:
+    """Of a layout nothing is copied into the store."""
+    if isinstance(variant.base, LayoutBase):
+        layout = site.project.root / variant.base.layout
+        origin = open_world(site.settings, site.project, store).open_layout(layout)
+        kept, at = FileStore(layout), f"{variant.at}: base"
+        return bases.obtain(variant.base.digest, platform, origin=origin, store=kept, at=at)
+    world = replace(open_world(site.settings, site.project, store), make_registry=_nowhere)
+    return obtain(site.project, variant, world=world, platform=platform)
+
+
+def _upstream(site: Site, world: World, platform: Platform) -> Upstream:
+    from builder.resolve.newest import creation, ordered_tags
+
+    def order(pin: ImagePin, registry: Registry) -> tuple[str, ...]:
+        return ordered_tags(
+            pin, platform=platform, registry=registry, store=world.store, history=world.history
+        )
+
+    def created(pin: ImagePin, registry: Registry) -> datetime | None:
+        base = obtain_pinned(
+            pin,
+            platform,
+            store=world.store,
+            registry=lambda: registry,
+            open_copy=copies_of(site.project, world),
+        )
+        return creation(base.config, at=pin.at)
+
+    now = datetime.fromisoformat(world.now)
+    return Upstream(registry=world.registry, order=order, created=created, now=now)
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -70,6 +127,7 @@ def document(findings: Sequence[Finding]) -> dict[str, Any]:
                 "where": item.where,
                 "message": item.message,
                 "hint": item.hint,
+                "exit_status": item.exit_status,
             }
             for item in findings
         ]

@@ -203,6 +203,7 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
     pinned to it is an error (3); what is named by tag alone, and names nothing, is a warning.
     """
     from builder.check.composes import finding, judged, mapped
+    from builder.check.finding import exit_status
     from builder.cli.check import document, text
 
     found: list[tuple[str, Judgement]] = []
@@ -213,7 +214,7 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
     findings = [said for file, item in found for said in finding(item, file)]
     value = {**document(findings), "images": [_image(file, item) for file, item in found]}
     show.result(site.settings, value, text(findings) if findings else _all_well(found))
-    context.exit(max((item.exit_status for item in findings), default=0))
+    context.exit(exit_status(findings))
 
 
 def _image(file: str, item: "Judgement") -> Mapping[str, Any]:

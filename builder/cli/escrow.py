@@ -55,6 +55,8 @@ def command(site: Site, variants: tuple[str, ...], to: str | None, all_platforms
                 tell(_document(item), _line(item))
         finally:
             record(site.project, done)
+        if not done and not site.settings.json:
+            click.echo("nothing to keep: all that they need is in the project")
         _refuse_lost(done)
 
 
@@ -79,7 +81,7 @@ def _document(item: Kept) -> dict[str, Any]:
         "digest": str(item.entry.digest),
         "blobs": {"present": item.present, "mounted": item.mounted, "copied": item.copied},
         "copied_bytes": item.copied_bytes,
-        "recorded": "before" if item.recorded else "now",
+        "known": item.recorded,
     }
 
 

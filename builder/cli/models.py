@@ -106,6 +106,46 @@ def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int |
     _conclude(settings, variant, found)
 
 
+@command.command("sums")
+@VARIANT
+@click.option(
+    "--against",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Compare the lock with a checksum file that somebody publishes.",
+)
+@shared_options
+@command_with_settings
+def sums(settings: Settings, variant: str, against: Path | None) -> None:
+    """Print the locked digests of a variant's models as sha256sum does."""
+    from builder.models.checksums import LIMIT, checksums, compare, directory_digest, read_checksums
+
+    pins = _pins(Site(settings), variant)
+    text = "".join(checksums(pin, prefix="" if len(pins) == 1 else f"{pin.name}/") for pin in pins)
+    value: dict[str, Any] = {"variant": variant, "models": []}
+    published = None
+    if against is not None:
+        with against.open("rb") as file:
+            published = read_checksums(file.read(LIMIT + 1), at=str(against))
+    for pin in pins:
+        whole = directory_digest(pin)
+        item: dict[str, Any] = {
+            "model": pin.name,
+            "dirHash1": None if whole is None else whole.hex,
+            "files": {file.path: file.digest and str(file.digest) for file in pin.files},
+        }
+        if published is not None:
+            item["compared"] = compare(pin, published, at=str(against))
+        value["models"].append(item)
+    if published is not None:
+        said = (
+            f"{item['model']}: {item['compared']} of {len(item['files'])} files compared"
+            for item in value["models"]
+        )
+        text = "".join(f"{line}\n" for line in said)
+    show.result(settings, value, text.removesuffix("\n"))
+
+
 def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
     """Say what came of it.
 
@@ -129,11 +169,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _models(
-    site: Site, variant: str, root: Path, *, cache: bool | None = None
-) -> list[tuple[ModelPin, "Place"]]:
-    from builder.models.place import place_of
-
+def _pins(site: Site, variant: str) -> list[ModelPin]:
     names = site.project.variant(variant).models
     if not names:
         raise ProjectError(
@@ -146,6 +182,15 @@ def _models(
             raise ProjectError(
                 f"{pin.at}: no files are locked", hint=f"builder bump model {pin.name} locks them"
             )
+    return pins
+
+
+def _models(
+    site: Site, variant: str, root: Path, *, cache: bool | None = None
+) -> list[tuple[ModelPin, "Place"]]:
+    from builder.models.place import place_of
+
+    pins = _pins(site, variant)
     return [(pin, place_of(pin, root, alone=len(pins) == 1, cache=cache)) for pin in pins]
 
 

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING
 import click
 
 from builder import nightly, nightly_report
-from builder.adapters.git_author import git_author
+from builder.adapters.git_author import Identity, git_author
 from builder.cli import show
 from builder.cli.site import Site, project_command
-from builder.errors import AuthError, BuilderError, EnvironmentFault, ProjectError, UsageError
+from builder.errors import (
+    AuthError,
+    BuilderError,
+    EnvironmentFault,
+    ProjectError,
+    UsageError,
+    worst,
+)
 from builder.nightly import Outcome, State
 from builder.nightly_report import Morning
 from builder.propose import Proposed, propose
 from builder.world import World
 
 if TYPE_CHECKING:
-    from builder.adapters.git_worktree import GitWorktree, Identity
+    from builder.adapters.git_worktree import GitWorktree
     from builder.upstream import Proposals
 
 
@@ -64,7 +71,7 @@ def command(
             told.append(item := _proposed(outcome, proposer))
             if not site.settings.json:
                 click.echo(nightly_report.text(item))
-    status = nightly.worst(error for item in told for error in item.errors)
+    status = worst(error.exit_status for item in told for error in item.errors)
     if site.settings.json:
         show.document(nightly_report.document(told, status=status))
     context.exit(status)
@@ -72,13 +79,13 @@ def command(
 
 @contextmanager
 def _summarised(told: list[Morning], summary: Path | None) -> Iterator[None]:
-    """Write what was told by then, also of a night that is broken off."""
-    try:
-        yield
-    finally:
-        if summary is not None:
-            with summary.open("a", encoding="utf-8") as file:
-                file.write(nightly_report.markdown(told))
+    """Write what was told by then, also of a night that is broken off; that it can be written is
+    found out before."""
+    with show.report_file(summary, "a", option="--summary") as write:
+        try:
+            yield
+        finally:
+            write(nightly_report.markdown(told))
 
 
 def _proposed(outcome: Outcome, proposer: Callable[[Outcome], Proposed] | None) -> Morning:
@@ -144,10 +151,8 @@ def _places(site: Site, world: World) -> "tuple[GitWorktree, Proposals]":
     return branches, proposals
 
 
-def _identity(site: Site) -> "Identity":
+def _identity(site: Site) -> Identity:
     """``GIT_AUTHOR_NAME`` and ``GIT_AUTHOR_EMAIL``, or whom git knows in the project."""
-    from builder.adapters.git_worktree import Identity
-
     environment = site.settings.environment
     name, email = environment.get("GIT_AUTHOR_NAME"), environment.get("GIT_AUTHOR_EMAIL")
     if name and email:
@@ -158,5 +163,4 @@ def _identity(site: Site) -> "Identity":
             "--propose: git knows no author for the commits",
             hint="git config user.name and user.email, or GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL",
         )
-    first, _, rest = known.rpartition(" <")
-    return Identity(name=first, email=rest.removesuffix(">"))
+    return known

@@ -4,11 +4,13 @@ terminal."""
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from builder.cli.settings import DONE, Settings
+from builder.errors import UsageError
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -69,6 +71,25 @@ def so_far(settings: Settings, value: Mapping[str, Any], text: str) -> None:
         click.get_current_context().find_root().obj[DONE] = value
     else:
         click.echo(text)
+
+
+@contextmanager
+def report_file(path: Path | None, mode: str, *, option: str) -> Iterator[Callable[[str], object]]:
+    """A file for a report beside the output, and what writes to it. That it can be written is found
+    out before the work. Without a path nothing is written.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    if path is None:
+        yield lambda _: None
+        return
+    try:
+        file = path.open(mode, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option}: {path}: cannot be written: {error.strerror}") from error
+    with file:
+        yield file.write
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def _author(site: Site, given: str | None) -> str:
             "nobody to answer for it: git knows no user.name and user.email here",
             hint="give --author 'NAME <EMAIL>'",
         )
-    return _said(found, "user.name and user.email of git")
+    return _said(found.shown, "user.name and user.email of git")
 
 
 def _waiver(site: Site, variant: Variant, *, reason: str, until: date, author: str) -> Waiver:

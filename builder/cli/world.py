@@ -182,20 +182,21 @@ class _Adapters:
 
     def _container(self, base: Base | None) -> "Sandbox":
         from builder.adapters.sandbox import EngineSandbox
+        from builder.load import pull
 
         stated = self.project.settings.sandbox.image
         engine = self.engine()
         if stated is not None:
             engine.pull(stated)
             return EngineSandbox(f"{stated.name}@{stated.digest}", base_url=self.engine_url)
-        if base is None or base.reference is None:
+        if base is None or not base.sources:
             raise EnvironmentFault(
                 "sandbox: docker-engine: the variant has no base image that a program could run in",
                 hint="name one with Python in it in builder.yaml, under sandbox.image",
             )
         image_id = base.manifest.config.digest
         if not engine.has_image(image_id):
-            engine.pull(replace(base.reference, tag=None, digest=base.manifest.digest))
+            pull(base, engine)
         return EngineSandbox(str(image_id), base_url=self.engine_url)
 
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from builder.errors import GoneError
 from builder.escrow import parcel as parcels
 from builder.escrow.parcel import Parcel
-from builder.escrow.pins import KINDS, OutsidePin, pins_of
+from builder.escrow.pins import OutsidePin, pins_of
 from builder.escrow.place import Place
 from builder.lock.edit import file_of
+from builder.lock.kinds import word_of
 from builder.lock.model import Escrow, GenesisPin, ImagePin, PullPin, SourcePin, WheelPin
 from builder.oci import Platform
 from builder.origin import place_of
@@ -39,7 +40,7 @@ class Kept:
 
     @property
     def kind(self) -> str:
-        return KINDS[type(self.pin)]
+        return word_of(self.pin)
 
     @property
     def recorded(self) -> bool:

@@ -7,10 +7,9 @@ from typing import TypeAlias
 
 from builder import artifact
 from builder.artifact import Kind
-from builder.base import Base, read_document
+from builder.base import Base, layer_blob, read_document
 from builder.digest import CHUNK, Digest
 from builder.errors import ProjectError
-from builder.export import layer_blob
 from builder.lock.model import GenesisPin, ImagePin, PullPin, SourcePin, WheelPin
 from builder.oci import Descriptor, Index, Manifest, Platform
 from builder.origin import Origin

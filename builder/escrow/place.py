@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from builder.digest import Digest
-from builder.errors import GoneError, UsageError
+from builder.errors import EnvironmentFault, GoneError, UsageError
 from builder.escrow.parcel import Blob, Parcel
 from builder.lock.model import Escrow
 from builder.ports import Progress, Registry, Store
@@ -88,9 +88,12 @@ def opened(
     """A place, to be written to."""
     if kept.registry is not None:
         return RegistryPlace(repository=kept.registry, registry=registry(), progress=progress)
-    return LayoutPlace(
-        layout=str(kept.layout), store=make_layout(root / str(kept.layout)), progress=progress
-    )
+    try:
+        store = make_layout(root / str(kept.layout))
+    except EnvironmentFault as error:
+        hint = "choose an empty or a new directory, or a layout: --to oci:DIR"
+        raise EnvironmentFault(error.message, hint=hint) from error
+    return LayoutPlace(layout=str(kept.layout), store=store, progress=progress)
 
 
 def name_of(digest: Digest) -> str:

@@ -125,6 +125,8 @@ def model_pin(key: str, node: Cursor) -> ModelPin:
         include=node.default("include", sequence_of(text), ()),
         require=node.default("require", sequence_of(text), ()),
         forbid=node.default("forbid", sequence_of(text), ()),
+        tensors=node.optional("tensors", integer),
+        dtypes=node.default("dtypes", sequence_of(text), ()),
         failing=node.default("failing", failing, ()),
         locked=node.optional("locked", locked),
         at=node.at,
@@ -145,6 +147,8 @@ def model_record(pin: ModelPin) -> Mapping[str, Writable]:
         include=pin.include,
         require=pin.require,
         forbid=pin.forbid,
+        tensors=pin.tensors,
+        dtypes=pin.dtypes,
         failing=pin.failing,
         locked=pin.locked,
     )

@@ -211,7 +211,13 @@ class ModelPin:
     files: tuple[ModelFile, ...] = ()
     include: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
+    """Tensors that it must have."""
     forbid: tuple[str, ...] = ()
+    """Tensors that it must not have."""
+    tensors: int | None = None
+    """How many it must have."""
+    dtypes: tuple[str, ...] = ()
+    """The types that their elements must have, each of them somewhere and no other: ``BF16``."""
     failing: tuple[str, ...] = ()
     locked: str | None = None
     at: str = field(default="", compare=False)

@@ -1,16 +1,21 @@
 """Models from the hub to a disk: what is not there as it was locked, and nothing else."""
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 
 from builder.digest import Digest
-from builder.errors import EnvironmentFault, IntegrityError, ProjectError
+from builder.errors import EnvironmentFault, GoneError, IntegrityError, ProjectError
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.hashing import Crew, at_once
 from builder.models.place import Place
+from builder.models.shards import listed
+from builder.models.standing import standing
 from builder.models.verify import State, Verified, verify
 from builder.ports import Progress, Store
 from builder.upstream import Hub, WantedFile
+
+_log = logging.getLogger(__name__)
 
 _FETCHED = frozenset({State.MISSING, State.SHORT, State.WRONG})
 
@@ -27,7 +32,9 @@ def fetch(
     """Bring models to their places, by commit and digest. Files that are not locked stay.
 
     What is there already is verified first and not fetched again; the hub is asked only where
-    something is lacking. At the end everything is verified once more, as it is on the disk.
+    something is lacking. Where it has squashed the commit away, the same bytes are taken from what
+    the pin follows, if they are there. At the end everything is verified once more, as it is on
+    the disk.
 
     Args:
         models: Each with where it is to be.
@@ -38,6 +45,7 @@ def fetch(
         ProjectError: A file has no digest or no size in the lock: nothing is fetched that could
             not be verified.
         EnvironmentFault: There is not enough space. Nothing was fetched.
+        GoneError: The hub has neither the commit nor these bytes elsewhere.
         IntegrityError: The hub has other bytes under the commit than were locked.
     """
     for pin, _ in models:
@@ -81,8 +89,8 @@ def _bring(
     progress: Progress,
     threads: int,
 ) -> None:
-    hub.revision(pin.repository, pin.commit.hex)  # says best what is wrong with it, or with us
-    names = _blob_names(pin, hub) if place.blobs is not None else {}
+    commit = _commit(pin, files, hub=hub)
+    names = _blob_names(pin, commit, hub) if place.blobs is not None else {}
     wanted = [_wanted(file, place, names) for file in files]
     wanted.sort(key=lambda file: -file.size)
     _check_space(wanted, place)
@@ -95,7 +103,7 @@ def _bring(
                 crew.advance(count)
 
             if place.blobs is None or not _here(crew, file):
-                hub.download(pin.repository, pin.commit.hex, file, advance)
+                hub.download(pin.repository, commit, file, advance)
 
     total = sum(file.size for file in wanted)
     with (
@@ -105,6 +113,25 @@ def _bring(
         for file, _ in zip(wanted, results, strict=True):
             if place.blobs is not None:
                 place.link(file.path, file.target)
+
+
+def _commit(pin: ModelPin, files: Sequence[ModelFile], *, hub: Hub) -> str:
+    """The commit to fetch from: the pin's or, where that is gone, another with the same bytes.
+
+    Raises:
+        GoneError: There is none.
+    """
+    found = standing(pin, hub=hub)
+    for remark in found.remarks:
+        _log.warning("model %s: %s", pin.name, remark)
+    if lost := [file.path for file in files if file.path in found.differing]:
+        raise GoneError(
+            f"model {pin.repository}: commit {pin.commit} is gone from the hub, and so are"
+            f" {len(lost)} of the {len(files)} files to be fetched: {listed(lost)}",
+            hint="copy them from where they still are (models verify tells whether they are the"
+            f" same), or: builder bump model {pin.name}",
+        )
+    return found.commit
 
 
 def _wanted(file: ModelFile, place: Place, names: Mapping[str, str]) -> WantedFile:
@@ -150,8 +177,8 @@ def _check_space(files: Sequence[WantedFile], place: Place) -> None:
         )
 
 
-def _blob_names(pin: ModelPin, hub: Hub) -> Mapping[str, str]:
+def _blob_names(pin: ModelPin, commit: str, hub: Hub) -> Mapping[str, str]:
     """What the hub's cache calls the bytes of each file: the sha256 of an LFS object, the id of a
     git blob otherwise."""
-    files = hub.files(pin.repository, pin.commit.hex)
+    files = hub.files(pin.repository, commit)
     return {file.path: file.blob.hex if file.digest is None else file.digest.hex for file in files}

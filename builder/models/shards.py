@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 
 from builder import canonical
 from builder.errors import IntegrityError
+from builder.lock.model import ModelPin
 from builder.tree import normal
 from builder.value import value
 
@@ -75,21 +76,21 @@ def check_complete(index: ShardIndex, present: AbstractSet[str], *, at: str) -> 
         )
 
 
-def check_tensors(
-    names: AbstractSet[str], *, require: Sequence[str], forbid: Sequence[str], at: str
-) -> None:
+def check_tensors(names: AbstractSet[str], pin: ModelPin, *, at: str) -> None:
     """Hold the names of a model's tensors to what its pin says of them.
 
     Raises:
-        IntegrityError: One that is required is missing, or one is there that is forbidden.
+        IntegrityError: One that is required is missing, one is there that is forbidden, or they
+            are not as many.
     """
-    lacking = [name for name in require if name not in names]
-    banned = [name for name in forbid if name in names]
-    if lacking or banned:
-        said = [f"lacks {listed(lacking)}, which the pin requires"] if lacking else []
-        said += [f"has {listed(banned)}, which the pin forbids"] if banned else []
+    lacking = [name for name in pin.require if name not in names]
+    banned = [name for name in pin.forbid if name in names]
+    said = [f"it lacks {listed(lacking)}, which the pin requires"] if lacking else []
+    said += [f"it has {listed(banned)}, which the pin forbids"] if banned else []
+    said += [f"the pin wants {pin.tensors}"] if pin.tensors not in (None, len(names)) else []
+    if said:
         raise IntegrityError(
-            f"{at}: of {len(names)} tensors it {' and '.join(said)}",
+            f"{at}: of {len(names)} tensors {' and '.join(said)}",
             hint="it is another quantisation or export than the pin is for",
         )
 

@@ -26,7 +26,7 @@ _VERSION = 1
 def question(pin: ModelPin) -> Digest:
     """What :func:`judge` answers, by content: the same files and assertions, the same findings."""
     files = {file.path: file.digest and str(file.digest) for file in pin.files}
-    asked = [_VERSION, files, list(pin.require), list(pin.forbid)]
+    asked = [_VERSION, files, pin.require, pin.forbid, pin.tensors, pin.dtypes]
     return Digest.of(canonical.encode(asked))
 
 
@@ -35,7 +35,7 @@ def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...
 
     1. Each safetensors file has a header that fits it.
     2. Each index names locked files that are here, and each tensor is where it says.
-    3. The tensors are those that ``require`` and ``forbid`` allow.
+    3. The tensors are those that the pin speaks of: names, count, dtypes.
 
     Args:
         good: The files that are what was locked; no other is looked into.
@@ -55,9 +55,15 @@ def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...
     if weights == headers.keys():  # of half a model it would not be known what it lacks
         names = {name for header in headers.values() for name in header.dtypes}
         try:
-            check_tensors(names, require=pin.require, forbid=pin.forbid, at=pin.name)
+            check_tensors(names, pin, at=pin.name)
         except IntegrityError as error:
             findings.append(error.message)
+        dtypes = {dtype for header in headers.values() for dtype in header.dtypes.values()}
+        if pin.dtypes and dtypes != set(pin.dtypes):
+            findings.append(
+                f"{pin.name}: its tensors are {listed(sorted(dtypes)) or 'none'}, the pin wants"
+                f" {listed(pin.dtypes)}"
+            )
     return tuple(findings)
 
 

@@ -1,33 +1,15 @@
 """What a variant can name: pins and overlays, looked up while it is read."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from builder.lock import codec
-from builder.lock.model import GenesisPin, ImagePin, ModelPin, PullPin, SourcePin, WheelPin
+from builder.lock.kinds import Locked
 from builder.node import Cursor, did_you_mean, file_path, name, nearest, shortened
 
 
-class Known(Protocol):
+class Known(Locked, Protocol):
     """What a variant can name. Asked only for the kinds that it does name."""
-
-    @property
-    def images(self) -> Mapping[str, ImagePin]: ...
-
-    @property
-    def pulls(self) -> Mapping[str, PullPin]: ...
-
-    @property
-    def sources(self) -> Mapping[str, SourcePin]: ...
-
-    @property
-    def wheels(self) -> Mapping[str, WheelPin]: ...
-
-    @property
-    def genesis(self) -> Mapping[str, GenesisPin]: ...
-
-    @property
-    def models(self) -> Mapping[str, ModelPin]: ...
 
     @property
     def overlays(self) -> Collection[str]:

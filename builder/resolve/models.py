@@ -9,6 +9,7 @@ from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.selection import DEFAULT, OTHER_WEIGHTS, dead, selected
 from builder.models.shards import SUFFIX, check_complete, check_tensors, listed, read_index
+from builder.models.standing import Standing
 from builder.resolve.found import Resolved
 from builder.upstream import Hub, HubFile
 
@@ -32,9 +33,8 @@ def resolve_model(
     else ``main``): the files that ``include`` selects, each with digest and size.
 
     A git blob id is never taken for a sha256: files that the hub does not store by content are
-    read, compared with their blob ids, and hashed. ``before``'s ``include`` (where none is given),
-    ``require`` and ``forbid`` are kept; so is what it follows where ``revision`` is a commit, and
-    its ``locked`` where nothing is different.
+    read, compared with their blob ids, and hashed. What people wrote into ``before`` is kept, also
+    what it follows where ``revision`` is a commit; so is its ``locked`` where nothing is different.
 
     Args:
         include: Globs; empty for ``before``'s, else :data:`builder.models.selection.DEFAULT`.
@@ -49,26 +49,22 @@ def resolve_model(
     found = hub.revision(repository, asked)
     at = f"model {repository} at {found.commit[:12]}"
     everything = {file.path: file for file in hub.files(repository, found.commit)}
-    pin = ModelPin(
-        name=name,
+    commit = ObjectId.parse(found.commit)
+    pin = replace(
+        before or ModelPin(name=name, repository=repository, commit=commit, include=include),
         repository=repository,
         follows=(before.follows if before else None) if _COMMIT.fullmatch(asked) else asked,
-        commit=ObjectId.parse(found.commit),
+        commit=commit,
         include=include or (before.include if before else ()),
-        require=before.require if before else (),
-        forbid=before.forbid if before else (),
-        failing=before.failing if before else (),
-        at=before.at if before else "",
     )
     paths = _selection(everything, pin.include, at=at)
     files, texts = _hashed([everything[path] for path in paths], hub=hub, pin=pin, at=at)
     remarks = list(_judged(pin, texts, everything, paths, at=at))
-    pin = replace(pin, files=files, locked=before.locked if before else None)
+    pin = replace(pin, files=files)
     if pin != before:
         pin = replace(pin, locked=now)
-    if found.repository != repository:
-        remarks.insert(0, _renamed(repository, found.repository))
-    return Resolved(pin=pin, remarks=(*remarks, *_differences(before, pin)))
+    at_the_hub = Standing(pin=pin, repository=found.repository, commit=found.commit)
+    return Resolved(pin=pin, remarks=(*at_the_hub.remarks, *remarks, *_differences(before, pin)))
 
 
 def _asked(revision: str | None, *, name: str, before: ModelPin | None) -> str:
@@ -155,20 +151,14 @@ def _judged(
         check_complete(index, everything.keys(), at=at)
         check_complete(index, set(paths), at=f"{at}, as include selects")
     if not indexes:
-        if pin.require or pin.forbid:
-            yield "it has no index: require and forbid are held to the files when they are verified"
+        if pin.require or pin.forbid or pin.tensors is not None:
+            yield "it has no index: its tensors are looked at when its files are verified"
         return
     names = {tensor for index in indexes for tensor in index.weights}
-    check_tensors(names, require=pin.require, forbid=pin.forbid, at=at)
+    check_tensors(names, pin, at=at)
     known = {shard for index in indexes for shard in index.shards}
     if beside := [path for path in selected(paths, ("*.safetensors",)) if path not in known]:
         yield f"no index names {listed(beside)}, which is pinned all the same"
-
-
-def _renamed(asked: str, told: str) -> str:
-    return (
-        f"the hub calls {asked} {told} now; the old name leads there until somebody else takes it"
-    )
 
 
 def _differences(before: ModelPin | None, pin: ModelPin) -> Iterator[str]:

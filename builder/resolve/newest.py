@@ -171,7 +171,7 @@ def _by_creation(
             continue
         if config is None:
             lacking.append(tag)
-        elif (time := _creation(config, at=str(reference))) is None:
+        elif (time := creation(config, at=str(reference))) is None:
             undated.append(tag)
         else:
             dated.append(_Dated(tag=tag, time=time.timestamp(), identity=str(digest)))
@@ -216,7 +216,7 @@ def _is_for(reference: Reference, platform: Platform, registry: Registry, store:
     return False
 
 
-def _creation(config: bytes, *, at: str) -> datetime | None:
+def creation(config: bytes, *, at: str) -> datetime | None:
     """When an image was made, by its config (image-spec, config.md: RFC 3339, optional)."""
     text = bases.config_of(config, at=f"{at}: config").get("created")
     try:

@@ -125,7 +125,7 @@ class _Editor:
             if key not in old or old[key] != value:
                 slot = span.slots[place]
                 yield from self.value(slot, old.get(key), value, step=step, column=column)
-        kept = [place for key, place in places.items() if key in new or key not in old]
+        kept = {place for key, place in places.items() if key in new or key not in old}
         yield from self._slots(span, kept, added, step=step)
 
     def _sequence(
@@ -134,7 +134,7 @@ class _Editor:
         """Items that are the same from the start and from the end stay as they are."""
         head = _same(old, new)
         tail = min(_same(old[::-1], new[::-1]), len(old) - head, len(new) - head)
-        kept = [*range(head), *range(len(old) - tail, len(old))]
+        kept = {*range(head), *range(len(old) - tail, len(old))}
         added: list[_Item] = [(None, item) for item in new[head : len(new) - tail]]
         yield from self._slots(span, kept, {head - 1: added} if added else {}, step=step)
 
@@ -225,7 +225,7 @@ class _Editor:
 
 def _before_break(text: str, line_start: int) -> int:
     """The end of the line before; -1 for the first line."""
-    return line_start - (2 if text[:line_start].endswith("\r\n") else 1)
+    return line_start - (2 if text.startswith("\r\n", line_start - 2) else 1)
 
 
 def _step(span: Span, usual: int) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.adapters.git_author import git_author
+from builder.adapters.git_author import Identity, git_author
 from tests.adapters.git_world import Upstream
 
 pytestmark = pytest.mark.requires("git")
@@ -29,15 +29,15 @@ def configure(file: Path, name: str, email: str) -> None:
 
 def test_the_author_is_the_user_of_git(home: Path, tmp_path: Path) -> None:
     configure(home / ".gitconfig", "Ada Lovelace", "ada@example.org")
-    assert git_author(tmp_path) == "Ada Lovelace <ada@example.org>"
+    assert git_author(tmp_path) == Identity(name="Ada Lovelace", email="ada@example.org")
 
 
 def test_the_project_has_the_last_word(home: Path, tmp_path: Path) -> None:
     configure(home / ".gitconfig", "Ada Lovelace", "ada@example.org")
     repository = Upstream.make(tmp_path / "project").path
     configure(repository / "config", "A. L.", "al@work.example")
-    assert git_author(repository) == "A. L. <al@work.example>"
-    assert git_author(tmp_path) == "Ada Lovelace <ada@example.org>"
+    assert git_author(repository) == Identity(name="A. L.", email="al@work.example")
+    assert git_author(tmp_path) == Identity(name="Ada Lovelace", email="ada@example.org")
 
 
 @pytest.mark.parametrize(

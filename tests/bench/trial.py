@@ -22,7 +22,7 @@ def _files(release: int) -> dict[str, bytes]:
     body = "".join(
         f"def function_{n}(value: int) -> int:\n    return value + {n}\n\n\n" for n in range(400)
     )
-    head = f"RELEASE = {release}\n\n\n"
+    head = f"RELEASE = {release}\n\n\n\n"  # out of the context of the diffs
     return {
         f"vllm/module_{number}.py": f"{head}LIMIT = {number}\n\n\n{body}".encode()
         for number in range(_COUNT)

@@ -18,7 +18,8 @@ def findings(builder: Builder, *arguments: str) -> list[tuple[str, str, str]]:
     document = builder("check", "--json", *arguments).json
     assert list(document) == ["findings"]
     assert all(
-        list(item) == ["severity", "where", "message", "hint"] for item in document["findings"]
+        list(item) == ["severity", "where", "message", "hint", "exit_status"]
+        for item in document["findings"]
     )
     return [(item["severity"], item["where"], item["message"]) for item in document["findings"]]
 
@@ -207,8 +208,8 @@ def test_a_base_that_is_named_by_its_index_alone_is_told_what_to_record(
             "lockfiles/vllm.yaml:3",
             "vllm.nightly: locked without a manifest for linux/amd64",
             (
-                "each build asks the registry for what is missing; builder plan hello shows the"
-                " manifest to record"
+                "each build asks the registry for what is missing: builder lock nightly writes it"
+                " down"
             ),
         ),
         (
@@ -233,19 +234,18 @@ def test_a_glob_that_matches_nothing_of_a_local_diff_is_found(
     assert len(findings(builder)) == 1
 
 
-def test_diffs_of_pulls_are_looked_at_when_they_are_at_hand(
-    builder: Builder, demo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_diffs_of_pulls_are_looked_at_when_they_are_at_hand(builder: Builder, demo: Path) -> None:
+    acme = "https://git.example.invalid/acme"
+    upstream, patches = f"{demo}/demo/upstream.fast-export", f"{demo}/demo/patches.fast-export"
+    mirrors = f"{{{acme}/vllm: {upstream}, {acme}/vllm-patches: {patches}}}"
     variant = demo / "variants/demo.yaml"
     text = variant.read_text()
+    assert len(findings(builder, "-C", str(demo), "demo")) == 3, "nobody keeps what git has"
+    write(demo, "builder.yaml", f"version: 1\nmirrors: {{git: {mirrors}}}\n")
     variant.write_text(text.replace('ignore: ["tests/**"]', 'ignore: ["tests/**", "doc/**"]'))
     assert findings(builder, "-C", str(demo), "demo") == []
 
     variant.write_text(text)
-    acme = "https://git.example.invalid/acme"
-    upstream, patches = f"{demo}/demo/upstream.fast-export", f"{demo}/demo/patches.fast-export"
-    mirrors = f"{acme}/vllm={upstream} {acme}/vllm-patches={patches}"
-    monkeypatch.setenv("BUILDER_MIRRORS", mirrors)
     assert builder("-C", demo, "build", "demo").status == 0
     variant.write_text(text.replace('ignore: ["tests/**"]', 'ignore: ["tests/**", "doc/**"]'))
     ((severity, where, message),) = findings(builder, "-C", str(demo), "demo")
@@ -254,14 +254,14 @@ def test_diffs_of_pulls_are_looked_at_when_they_are_at_hand(
 
 
 def test_a_result_with_another_count_of_layers_is_stale(builder: Builder, project: Path) -> None:
-    builder("accept", "hello")
+    builder("accept", "hello", "--platform", "linux/arm64")
     assert findings(builder) == []
     text = (project / "variants/hello.yaml").read_text()
     write(project, "variants/hello.yaml", text.replace("  - overlay: greeting", "  # - overlay"))
     assert (
         "warning",
         "lockfiles/images/hello.yaml:4",
-        "results.linux/amd64: accepted with 2 layers, and the variant has 1 steps",
+        "results.linux/arm64: accepted with 2 layers, and the variant has 1 steps",
     ) in findings(builder)
 
 
@@ -300,4 +300,7 @@ def test_a_source_that_a_pull_is_published_in_is_used(builder: Builder, project:
     assert unused == {"pulls.rebase: no variant uses it", "sources.club: no variant uses it"}
     text = (project / "variants/hello.yaml").read_text()
     write(project, "variants/hello.yaml", text.replace("steps:\n", "steps:\n  - pull: rebase\n"))
-    assert findings(builder) == []
+    lost = "if upstream deletes it, it is lost"
+    assert [message for *_, message in findings(builder)] == [
+        f"sources.club: nobody keeps the bytes of this source: {lost}"
+    ]

@@ -1,11 +1,12 @@
 """``builder models``: what it prints, and its exit status."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from builder.digest import ObjectId
+from builder.digest import Digest, ObjectId
 from builder.lock.codec import write_pins
 from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder
@@ -125,6 +126,29 @@ def test_fetch_brings_what_verify_asks_for(
     ran = builder("models", "fetch", "hello", "--dir", project / "hub", "--offline")
     assert (ran.status, ran.out) == (8, "")
     assert "--offline forbids to ask" in ran.err
+
+
+def test_sums_are_those_of_sha256sum_and_can_be_compared(
+    builder: Builder, weights: Path, tmp_path: Path
+) -> None:
+    names = sorted(FILES)
+    told = subprocess.run(["sha256sum", *names], cwd=weights, check=True, capture_output=True)
+    ran = builder("models", "sums", "hello")
+    assert (ran.status, ran.out) == (0, told.stdout.decode())
+    document = builder("models", "sums", "hello", "--json").json
+    assert document["models"][0]["dirHash1"] == Digest.of(told.stdout).hex
+    published = tmp_path / "SHA256SUMS"
+    published.write_bytes(told.stdout.splitlines()[0] + b"\r\n")
+    ran = builder("models", "sums", "hello", "--against", published)
+    assert (ran.status, ran.out) == (0, "tiny: 1 of 4 files compared\n")
+    published.write_text(f"{'0' * 64}  {SHARDS[0]}\n")
+    ran = builder("models", "sums", "hello", "--against", published)
+    assert (ran.status, ran.out) == (4, "")
+    assert f"1 of 1 files are others than tiny has locked, the first is '{SHARDS[0]}'" in ran.err
+    published.write_text(f"{'0' * 64}  x\n")
+    ran = builder("models", "sums", "hello", "--against", published)
+    assert (ran.status, ran.out) == (4, "")
+    assert "of its 1 files none is one that tiny has locked" in ran.err
 
 
 def test_a_variant_without_models_is_refused(builder: Builder, tmp_path: Path) -> None:

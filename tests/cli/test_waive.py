@@ -114,7 +114,10 @@ def test_a_second_one_renews_the_first_and_leaves_the_others(
     before = (night / FILE).read_bytes()
     waive(builder)
     assert (night / FILE).read_bytes() == before
+    (night / FILE).write_bytes(b"# Ours.\n" + before.replace(b"waivers:", b"waivers:  # few"))
     waive(builder, until=day(60), reason="tried again")
+    text = (night / FILE).read_text()
+    assert text.startswith("# Ours.\nversion: 1\nwaivers:  # few\n"), "comments stay"
     assert waivers(night) == {"other": other} | expected(world, until=day(60), reason="tried again")
 
 

@@ -67,6 +67,7 @@ JSON = {
     "check": [f"check {ON_A_BASE}"],
     "compose": ["compose pin composes/demo.yml", "compose check composes/demo.yml"],
     "waive": [f"waive {ON_A_BASE} --list"],
+    "bump": ["bump genesis demo-patches --dry-run"],
     "accept": ["accept demo"],
     "why": ["why demo vllm/spec_decode/mtp.py", f"why {ON_A_BASE} demo vllm/config.py"],
     "explain": [f"explain {ON_A_BASE} tiny demo"],

@@ -2,14 +2,16 @@
 digest and told; where upstream does not answer, nothing stands in for it."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
 
 from builder.artifact import EMPTY, Kind, artifact, config, file, files_of
+from builder.cli.progress import NoProgress
+from builder.copies import LIMIT, PinCopies
 from builder.digest import Digest
 from builder.errors import (
     AuthError,
@@ -19,11 +21,14 @@ from builder.errors import (
     NetworkError,
     RateLimitError,
 )
+from builder.load import load
 from builder.lock import codec
-from builder.lock.model import SourcePin
+from builder.lock.model import Escrow, PullPin, SourcePin
+from builder.oci import Descriptor
 from builder.pipeline import materials
 from builder.ports import Wheels
 from builder.project import Project
+from builder.reference import Reference
 from tests.adapters.git_world import git
 from tests.flow.conftest import Log
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Based, Outside, based, outside
@@ -242,6 +247,56 @@ def test_an_exact_copy_is_found_whatever_its_entry_says(world: Based, log: Log) 
     assert not [line for line in log.lines if "twin" in line]
 
 
+@dataclass
+class FakeEngine:
+    """A :class:`builder.ports.Engine` that pulls from the registries that it can reach."""
+
+    refusals: Mapping[str, BuilderError]
+    base: Digest
+    images: set[Digest] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+
+    def has_image(self, image_id: Digest) -> bool:
+        return image_id in self.images
+
+    def keeps_layers(self) -> bool:
+        return True
+
+    def pull(self, reference: Reference) -> None:
+        self.asked.append(reference.name)
+        if reference.registry in self.refusals:
+            raise self.refusals[reference.registry]
+        self.images.add(self.base)
+
+    def load(self, archive: Iterator[bytes], *, expected: Digest | None = None) -> None:
+        list(archive)
+        assert expected is not None
+        self.images.add(expected)
+
+    def tag(self, image_id: Digest, name: str) -> None:
+        assert image_id in self.images
+
+
+@pytest.mark.parametrize(
+    ("refusal", "asked", "moved"),
+    [
+        pytest.param(GoneError("gone"), [f"{REGISTRY}/base", TO], 1, id="gone"),
+        pytest.param(NetworkError("no route"), [f"{REGISTRY}/base"], 3, id="no answer"),
+    ],
+)
+def test_an_engine_pulls_the_base_from_the_copy_where_upstream_says_gone(
+    world: Based, refusal: BuilderError, asked: list[str], moved: int
+) -> None:
+    world.escrow()
+    made = world.bake()
+    assert made.base is not None
+    engine = FakeEngine({REGISTRY: refusal}, made.base.manifest.config.digest)
+    loaded = load(
+        made.image, made.base, "it", store=world.tiny.store, engine=engine, progress=NoProgress()
+    )
+    assert (engine.asked, loaded.moved) == (asked, moved)
+
+
 # --- what is not gone ----------------------------------------------------------------------------
 
 
@@ -294,7 +349,7 @@ def test_gone_at_the_copy_too_is_gone_and_says_who_was_asked(world: Based, kept:
     with pytest.raises(GoneError) as caught:
         world.bake()
     assert caught.value.exit_status == 7
-    assert caught.value.message.startswith("lockfiles/vllm.yaml:3: vllm.base: registry.test/base@")
+    assert caught.value.message.startswith("lockfiles/vllm.yaml:4: vllm.base: registry.test/base@")
     assert caught.value.hint is not None
     assert caught.value.hint.startswith(f"the copy at {TO}: {TO}@{world.made.digest}: ")
 
@@ -421,3 +476,30 @@ def test_a_repository_that_is_gone_is_asked_once_and_told_once(full: Outside, lo
     ]
     fetches = [line for line in log.lines if line.startswith("fetching ")]
     assert len(fetches) == 2  # for the pull request, and for the source
+
+
+def test_a_copy_that_is_said_to_be_huge_is_not_taken_into_memory() -> None:
+    """The size is that of the artifact: nothing is fetched to find it out."""
+    item = file(Kind.PULL, "7.diff", digest=Digest.of(b"x"), size=LIMIT + 1)
+    made = artifact(Kind.PULL, [item], annotations={})
+
+    class Place:
+        def document(self, digest: Digest) -> bytes:
+            return made.raw
+
+        def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
+            raise AssertionError(descriptor)
+
+    pin = PullPin(
+        name="seven",
+        repository="https://x.test/y",
+        pull=7,
+        diff=Digest.of(b"d"),
+        escrow=(Escrow(layout="kept", digest=made.digest),),
+    )
+    copies = PinCopies(pin, GoneError("gone"), open_copy=lambda _: Place())
+    with pytest.raises(IntegrityError) as caught:
+        copies.only()
+    assert caught.value.message == (
+        f"oci:kept: {Digest.of(b'x')}: {LIMIT + 1} bytes, the limit is {LIMIT}"
+    )

@@ -2,6 +2,7 @@
 byte, once, and on record in the lock."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from builder.artifact import Kind
 from builder.digest import Digest
 from builder.errors import NetworkError, ProjectError
-from builder.escrow.keep import record
-from builder.escrow.place import name_of
+from builder.escrow.keep import keep, record
+from builder.escrow.place import name_of, opened, parse
 from builder.lock import codec
 from builder.lock.model import Escrow, ImagePin
 from builder.oci import OCI_INDEX
@@ -21,7 +22,7 @@ from builder.reference import Reference
 from tests.flow.escrow_world import KEPT, TO, WHEEL, Outside, outside
 from tests.flow.images import image, serve, serve_index
 from tests.flow.images import index_of as index_with_attestation
-from tests.flow.worlds import BASE, Tiny, base_image
+from tests.flow.worlds import AMD64, BASE, Tiny, base_image, clean_environment, command
 from tests.registry.images import index_of
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
@@ -70,7 +71,7 @@ def test_each_pin_is_kept_and_the_lock_says_where(world: Outside, kept: StandIn)
         "digest": str(world.made.digest),
         "blobs": {"present": 0, "mounted": 0, "copied": 3},
         "copied_bytes": sum(map(len, world.made.blobs.values())),
-        "recorded": "now",
+        "known": False,
     }
     project = Project(world.tiny.root)
     for pin, key in (
@@ -139,7 +140,9 @@ def test_a_second_run_sends_nothing_and_leaves_the_lock_alone(
 
 def test_the_lock_changes_by_the_lines_of_the_copies_alone(world: Outside) -> None:
     project = Project(world.tiny.root)
-    (world.tiny.root / codec.IMAGES).write_bytes(codec.write_pins(ImagePin, project.images))
+    text = codec.write_pins(ImagePin, project.images)
+    text = text.replace(b"    follows:\n", b"    follows:  # for people\n\n")
+    (world.tiny.root / codec.IMAGES).write_bytes(text)
     before = world.lock_text("vllm").splitlines()
     world.escrow()
     world.escrow(to="oci:kept")
@@ -277,18 +280,49 @@ def test_a_pin_that_nobody_has_any_more_does_not_hold_up_the_others(world: Outsi
     assert done.status == 7
     (base, *others) = done.json["pins"]
     assert base == {"kind": "vllm", "name": "base", "gone": done.json["error"]["message"]}
-    assert [item["recorded"] for item in others] == ["now", "now"]
+    assert [item["known"] for item in others] == [False, False]
     assert "escrow" in world.lock_text("sources")
     assert "escrow" not in world.lock_text("vllm")
 
 
-def test_a_pin_that_changed_meanwhile_is_not_overwritten(world: Outside) -> None:
-    found = list(world.escrow().values())
-    world.tiny.pin(world.made, follows={"image": "registry.test/base", "tag": "other"})
+def test_a_lock_that_changed_meanwhile_is_not_overwritten(world: Outside) -> None:
+    project, now = world.tiny.world()
+    place = opened(
+        parse("oci:kept", root=world.tiny.root, at="--to"),
+        root=world.tiny.root,
+        registry=lambda: now.registry,
+        make_layout=now.make_layout,
+        progress=now.progress,
+    )
+    found = list(keep(project, ["it"], place, world=now, platform=AMD64))
+    world.tiny.pin(world.made, locked="2026-01-01T00:00:00Z")
     before = world.tiny.snapshot()
-    with pytest.raises(ProjectError, match="'base' was changed meanwhile"):
-        record(Project(world.tiny.root), [found[0]])
+    with pytest.raises(ProjectError, match="changed while the project was read"):
+        record(project, found)
     assert world.tiny.snapshot() == before
+
+
+def test_runs_at_once_lose_nothing_of_each_other(world: Outside) -> None:
+    def escrow(to: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command("escrow", "it", "--to", to),
+            cwd=world.tiny.root,
+            env=clean_environment(world.tiny.root.parent, world.tiny.store_path),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    runs = [(to, escrow(to)) for to in ("oci:one", "oci:one", "oci:two")]
+    for to, run in runs:
+        _, said = run.communicate(timeout=60)
+        if run.returncode:  # whoever was slower is told, and goes on where it stood
+            assert (run.returncode, "changed" in said) == (3, True)
+            again = world.run("escrow", "it", "--to", to, "--json")
+            assert again.json["pins"][0]["blobs"]["present"] == 3
+    pin = Project(world.tiny.root).images["base"]
+    assert {item.layout for item in pin.escrow} == {"one", "two"}
+    assert len(pin.escrow) == 2
 
 
 # --- where to ------------------------------------------------------------------------------------
@@ -352,8 +386,29 @@ def test_without_a_place_it_asks_for_one_and_settings_may_have_it(world: Outside
     settings = world.tiny.root / "builder.yaml"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"escrow": "oci:a/../kept"}))
     assert world.run("escrow", "patched").status == 0
-    assert "- layout: kept" in world.lock_text("genesis")
+    assert "layout: kept" in world.lock_text("genesis")
     assert (world.tiny.root / "kept/oci-layout").is_file()
+
+
+def test_a_directory_of_something_else_is_left_alone(world: Outside) -> None:
+    done = world.run("escrow", "it", "--to", "oci:lockfiles")
+    assert (done.status, done.err.splitlines()) == (
+        9,
+        [
+            (
+                "builder: error: store 'lockfiles': not an OCI image layout: it has 'genesis.yaml'"
+                " and no 'oci-layout'"
+            ),
+            "  hint: choose an empty or a new directory, or a layout: --to oci:DIR",
+        ],
+    )
+
+
+def test_a_layout_with_any_name_that_a_file_can_have(world: Outside) -> None:
+    world.escrow(to="oci:tief/ünï côde: x #1")
+    world.forget()
+    world.lose()
+    assert world.bake().base is not None
 
 
 def test_a_layout_may_be_elsewhere_behind_a_link(world: Outside, tmp_path: Path) -> None:
@@ -362,3 +417,13 @@ def test_a_layout_may_be_elsewhere_behind_a_link(world: Outside, tmp_path: Path)
     entry = world.escrow("patched", to=f"oci:{world.tiny.root}/kept")["base"].entry
     assert entry == Escrow(layout="kept", digest=world.made.digest)
     assert (tmp_path / "big-disk/index.json").is_file()
+
+
+def test_where_nothing_comes_from_outside_that_is_said(tiny: Tiny) -> None:
+    tiny.variant("it", base="scratch")
+    done = tiny.run("escrow", "it", "--to", "oci:kept")
+    assert (done.status, done.out) == (
+        0,
+        "nothing to keep: all that they need is in the project\n",
+    )
+    assert tiny.run("escrow", "it", "--to", "oci:kept", "--json").json == {"pins": []}

@@ -334,3 +334,18 @@ def test_a_file_of_another_commit_is_refused(
     hub.on("GET", ".*/resolve/.*", Reply(headers={"X-Repo-Commit": "0" * 40}, body=b"{}\n"))
     with pytest.raises(IntegrityError, match=f"wanted it of commit {commit}, got it of"):
         client.read(NAME, commit, "config.json", limit=9)
+
+
+def test_a_hub_that_cannot_be_reached_has_a_next_step_of_its_own(make_client: MakeClient) -> None:
+    """Settings of registries do not move it."""
+    client = make_client(HF_ENDPOINT="http://127.0.0.1:1")
+    with pytest.raises(NetworkError) as caught:
+        client.revision(NAME, "main")
+    assert caught.value.hint == "try again; HF_ENDPOINT can name another hub to ask"
+
+
+def test_a_file_that_is_gone_has_no_mirror(client: HubClient, commit: str) -> None:
+    with pytest.raises(GoneError) as caught:
+        client.read(NAME, commit, "nothing.json", limit=10)
+    assert caught.value.hint is not None
+    assert "builder.yaml" not in caught.value.hint

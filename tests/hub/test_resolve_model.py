@@ -114,7 +114,9 @@ def test_an_incomplete_pin_is_completed_at_its_commit(
 def test_a_bump_says_which_files_are_other_ones_and_keeps_what_people_wrote(
     hub: StandInHub, resolve: Resolve, commit: str
 ) -> None:
-    before = replace(resolve().pin, require=("mtp.fc.weight",), forbid=("mtp.fc.qweight",))
+    before = replace(
+        resolve().pin, require=("mtp.fc.weight",), tensors=2, dtypes=("U8",), failing=("hello",)
+    )
     files = FILES | {"config.json": b"{}", "vocab.txt": b"a\n"}
     del files["chat_template.jinja"]
     new = hub.models[NAME].commit(files)
@@ -125,7 +127,8 @@ def test_a_bump_says_which_files_are_other_ones_and_keeps_what_people_wrote(
     )
     assert found.pin.commit.hex == new
     assert found.pin.locked == LATER
-    assert (found.pin.require, found.pin.forbid) == (before.require, before.forbid)
+    same = replace(found.pin, commit=before.commit, files=before.files, locked=before.locked)
+    assert same == before
     with pytest.raises(GoneError, match="no revision"):
         resolve(commit, before=before)
 
@@ -257,8 +260,10 @@ def test_the_tensors_must_be_those_that_the_pin_says(resolve: Resolve) -> None:
         )
     assert caught.value.message == (
         f"model {NAME} at {before.commit.short}: of 2 tensors it lacks mtp.fc.qweight, which the"
-        " pin requires and has mtp.fc.weight, which the pin forbids"
+        " pin requires and it has mtp.fc.weight, which the pin forbids"
     )
+    with pytest.raises(IntegrityError, match="of 2 tensors the pin wants 3"):
+        resolve(before=replace(before, tensors=3))
 
 
 def test_without_an_index_the_tensors_are_left_to_verification(
@@ -267,7 +272,7 @@ def test_without_an_index_the_tensors_are_left_to_verification(
     before = replace(resolve().pin, require=("a",))
     hub.models[NAME].commit({"model.safetensors": b"x"})
     assert resolve(before=before).remarks[0] == (
-        "it has no index: require and forbid are held to the files when they are verified"
+        "it has no index: its tensors are looked at when its files are verified"
     )
 
 

@@ -152,6 +152,10 @@ models:
       - mtp.fc.weight
     forbid:
       - mtp.fc.qweight
+    tensors: 1899
+    dtypes:
+      - BF16
+      - I32
     locked: "2026-05-11T00:00:00Z"
 """,
     "waivers": f"""\

@@ -1,6 +1,7 @@
 """Lockfiles edited: one entry changes, and every other byte stays."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -15,7 +16,7 @@ from builder.digest import Digest, ObjectId
 from builder.errors import ProjectError
 from builder.lock import codec
 from builder.lock.edit import file_of, put, put_result, remove
-from builder.lock.model import Escrow, PullPin, Result, Waiver, WheelPin
+from builder.lock.model import Escrow, ModelFile, ModelPin, PullPin, Result, Waiver, WheelPin
 from builder.oci import Platform
 from builder.strict_yaml import Writable, read
 from builder.strict_yaml.edit import edited
@@ -369,3 +370,47 @@ def test_a_waiver_is_an_entry_like_the_others() -> None:
     (waiver, *_) = codec.read_waivers(data).values()
     assert put(data, replace(waiver, reason="another")) != data
     assert isinstance(waiver, Waiver)
+
+
+WHEEL = WheelPin(
+    name="x", project="x", version="1", filename="x-1-py3-none-any.whl", digest=A, size=3
+)
+NEW = put(None, WHEEL).decode()
+ODD = {
+    "carriage returns": NEW.replace("\n", "\r"),
+    "line ends of two kinds": NEW.replace("\n", "\r\n", 3),
+    "marks of a document": f"# é\n--- # x\n{NEW}... # y\n# z\n",
+    "question marks": NEW.replace("    digest: ", "    ? digest\n    : ").replace(
+        "    size: ", '    ? "size"\n    # c: d\n    : '
+    ),
+    "blanks at line ends": NEW.replace("\n", "   \n") + "\n\n",
+    "characters of four bytes": NEW.replace("\n", "  # \U0001f389 é\n"),
+    "JSON": f'{{\n  "version": 1,\n  "wheels": {{\n    "x": {{\n      "follows": {{"project": "x",'
+    f' "version": "1"}},\n      "filename": "x-1-py3-none-any.whl",\n      "digest": "{A}",\n'
+    '      "size": 3\n    }\n  }\n}\n',
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_odd_files_are_edited_too(text: str) -> None:
+    """Change a value, drop a key, add one; add an entry, remove both, put one in again."""
+    changed = replace(WHEEL, digest=B, size=None, failing=("v",))
+    data = put(text.encode(), changed)
+    assert codec.read_wheels(data) == {"x": changed}
+    data = put(data, replace(WHEEL, name="zz"))
+    assert codec.read_wheels(data) == {"x": changed, "zz": replace(WHEEL, name="zz")}
+    data = remove(remove(data, WheelPin, "zz"), WheelPin, "x")
+    assert codec.read_wheels(data) == {}
+    assert codec.read_wheels(put(data, WHEEL)) == {"x": WHEEL}
+
+
+def test_a_big_lockfile_is_edited_in_a_time_that_grows_with_it() -> None:
+    def seconds(count: int) -> float:
+        files = tuple(ModelFile(path=f"p{number:05}", digest=A) for number in range(count))
+        pin = ModelPin(name="m", repository="a/b", commit=ObjectId("1" * 40), files=files)
+        data = put(None, pin)
+        start = time.process_time()
+        put(data, replace(pin, files=files[: count // 2]))
+        return time.process_time() - start
+
+    assert seconds(3200) < 20 * seconds(400)

@@ -32,6 +32,7 @@ from builder.lock.codec import write_pins
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.fetch import fetch
 from builder.models.place import place_of
+from builder.models.standing import standing
 from builder.models.verify import Verified
 from tests.memory_store import MemoryStore
 from tests.models.worlds import SHARDS, Counting, lay, pin_of, tiny, told
@@ -259,13 +260,77 @@ def test_space_is_looked_at_before_anything_is_fetched(
     assert files_of(tmp_path / "w") == {}
 
 
-def test_a_squashed_commit_is_gone(server: StandInHub, bring: Fetch) -> None:
+def test_a_squashed_commit_is_gone_with_the_bytes_that_nobody_has(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
     pin = held(server, tiny())
     server.models[NAME].commit(tiny() | {"config.json": b"[]\n"})
     server.models[NAME].squash()
     with pytest.raises(GoneError, match="the hub has no revision") as caught:
         bring(pin)
     assert "can still be verified" in str(caught.value.hint)
+    followed = replace(pin, follows="main")
+    with pytest.raises(GoneError) as caught:
+        bring(followed)
+    assert caught.value.message == (
+        f"model {NAME}: commit {pin.commit} is gone from the hub, and so are 1 of the 4 files to be"
+        " fetched: config.json"
+    )
+    assert files_of(tmp_path / "w") == {}
+    lay(tmp_path / "w", {"config.json": tiny()["config.json"]})
+    assert bring(followed).ok
+
+
+def test_a_squash_that_changes_no_file_takes_nothing_away(
+    server: StandInHub, bring: Fetch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pin = replace(held(server, tiny()), follows="main")
+    new = server.models[NAME].commit(tiny() | {"README.md": b"squashed"})
+    server.models[NAME].squash()
+    server.renamed["Team/Old"] = NAME
+    with caplog.at_level("WARNING", "builder"):
+        assert bring(replace(pin, repository="Team/Old")).ok
+    renamed, gone = caplog.messages
+    assert renamed == (
+        f"model tiny: the hub calls Team/Old {NAME} now; the old name leads there until somebody"
+        " else takes it"
+    )
+    assert gone == (
+        f"model tiny: commit {pin.commit.short} is gone from the hub; main is at {new[:12]}, where"
+        " all 4 files are the same"
+    )
+    assert files_of(tmp_path / "w") == tiny()
+
+
+def test_what_stands_at_the_hub_is_told(server: StandInHub, hub: HubClient) -> None:
+    pin = replace(held(server, tiny()), follows="main")
+    assert standing(pin, hub=hub).remarks == ()
+    changed = {path: data for path, data in tiny().items() if path != SHARDS[1]}
+    new = server.models[NAME].commit(changed | {"config.json": b"[]\n"})
+    server.models[NAME].squash()
+    found = standing(pin, hub=hub)
+    assert found.differing == ("config.json", SHARDS[1])
+    (remark,) = found.remarks
+    assert remark == (
+        f"commit {pin.commit.short} is gone from the hub; main is at {new[:12]}, where 2 of 4 files"
+        f" differ: config.json, {SHARDS[1]}"
+    )
+    del server.models[NAME]
+    with pytest.raises(GoneError, match="no such model"):
+        standing(pin, hub=hub)
+
+
+def test_a_disk_that_takes_nothing_is_to_blame_by_name(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    pin = held(server, {"config.json": b"{}"})
+    scratch = tmp_path / "w/.cache/huggingface/builder"
+    name = f"{Digest.of(b'{}').hex}-{Digest.of(b'config.json').short}.part"
+    (scratch / name).mkdir(parents=True)
+    with pytest.raises(EnvironmentFault) as caught:
+        bring(pin)
+    assert caught.value.message == (f"model {NAME}: config.json: {str(scratch)!r}: Is a directory")
+    assert "goes on where it was" in str(caught.value.hint)
 
 
 def test_a_gate_and_a_locked_file_that_is_gone_say_what_they_are(
@@ -280,6 +345,17 @@ def test_a_gate_and_a_locked_file_that_is_gone_say_what_they_are(
     del server.models[NAME].commits[pin.commit.hex]["config.json"]
     with pytest.raises(GoneError, match=r"config\.json.*404 Not Found"):
         bring(pin, threads=1)
+
+
+def test_a_token_opens_a_gate_and_stays_at_the_hub(server: StandInHub, bring: Fetch) -> None:
+    pin = held(server, tiny())
+    server.models[NAME].gated = True
+    server.tokens["hf_good"] = {NAME}
+    settings = HubSettings(endpoint=server.endpoint, token="hf_good", token_place="HF_TOKEN")
+    assert bring(pin, hub=HubClient(settings)).ok
+    assert {call.headers["authorization"] for call in server.calls} == {"Bearer hf_good"}
+    assert server.storage.calls
+    assert not [call for call in server.storage.calls if "authorization" in call.headers]
 
 
 def test_a_hub_that_breaks_for_ever_is_the_networks_fault(server: StandInHub, bring: Fetch) -> None:

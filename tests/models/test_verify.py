@@ -13,7 +13,6 @@ from builder.digest import Digest
 from builder.lock.model import ModelFile
 from builder.models.hashing import Crew, at_once
 from builder.models.place import place_of
-from builder.models.remembered import SETTLED
 from builder.models.verify import State, verify
 from tests.memory_store import MemoryStore
 from tests.models.worlds import (
@@ -139,8 +138,8 @@ def test_a_file_in_the_place_of_another_is_hashed_anew(root: Path, store: Memory
 
 def test_a_file_of_just_now_is_not_remembered(root: Path, store: MemoryStore) -> None:
     ctime = max(path.stat().st_ctime_ns for path in root.iterdir())
-    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED).ok
-    assert checked(PIN, root, store, clock=lambda: ctime + SETTLED + 1).hashed > 0
+    assert checked(PIN, root, store, clock=lambda: ctime + 2 * 10**9).ok
+    assert checked(PIN, root, store, clock=lambda: ctime + 2 * 10**9 + 1).hashed > 0
     assert checked(PIN, root, store).hashed == 0
 
 
@@ -267,13 +266,13 @@ def test_several_models_each_have_a_directory_of_their_name(
     assert (first.ok, told(second)) == (True, {"x": "extra"})
 
 
-A = safetensors({"a": b"1"})
+ONE = {"a.safetensors": safetensors({"a": b"1"})}
 
 
 def with_index(weights: dict[str, str]) -> dict[str, bytes]:
     """One file with one tensor, ``a``, and an index."""
     index = json.dumps({"weight_map": weights}).encode()
-    return {"a.safetensors": A, "model.safetensors.index.json": index}
+    return ONE | {"model.safetensors.index.json": index}
 
 
 @pytest.mark.parametrize(
@@ -295,9 +294,12 @@ def with_index(weights: dict[str, str]) -> dict[str, bytes]:
         pytest.param(
             {"a.safetensors": safetensors({"mtp.fc.qweight": b"1"})},
             {"require": ("mtp.fc.weight",), "forbid": ("mtp.fc.qweight",)},
-            "of 1 tensors it lacks mtp.fc.weight, which the pin requires and has mtp.fc.qweight",
+            "of 1 tensors it lacks mtp.fc.weight, which the pin requires and it has mtp.fc.qweight",
             id="require and forbid",
         ),
+        pytest.param(ONE, {"tensors": 2}, "of 1 tensors the pin wants 2", id="count"),
+        pytest.param(ONE, {"dtypes": ("BF16",)}, "are U8, the pin wants BF16", id="dtype"),
+        pytest.param({"a.json": b"{}"}, {"dtypes": ("U8",)}, "are none, the pin", id="no dtype"),
         pytest.param({"a.json": b"{}"}, {"require": ("a",)}, "of 0 tensors it lacks", id="none"),
     ],
 )  # fmt: skip
@@ -315,6 +317,11 @@ def test_files_that_are_what_was_locked_can_still_make_no_model(
         assert told(found) == {}
         assert not found.ok
         assert finding in "; ".join(found.tensors)
+
+
+def test_tensors_as_the_pin_has_them_are_in_order(root: Path, store: MemoryStore) -> None:
+    pin = replace(PIN, require=("embed",), forbid=("lm_head",), tensors=2, dtypes=("U8",))
+    assert checked(pin, root, store).ok
 
 
 def test_a_new_assertion_is_looked_at_though_all_files_are_remembered(

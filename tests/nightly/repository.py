@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.adapters.git_worktree import GitWorktree, Identity
+from builder.adapters.git_author import Identity
+from builder.adapters.git_worktree import GitWorktree
 from tests.adapters.git_world import clean_environment, git
 
 URL = "https://forge.test/acme/images"

@@ -162,6 +162,12 @@ def test_a_host_that_refuses_is_told_for_the_pin(demo: Repository, forge: Forge)
             8,
             "--propose: GITHUB_TOKEN holds blanks or other characters that no token has",
         ),
+        (
+            ("--summary", "no/such/place.md"),
+            {},
+            2,
+            "--summary: no/such/place.md: cannot be written: No such file or directory",
+        ),
         (("--base", "main"), {}, 2, "--base is the branch that proposals are for"),
         (
             ("--propose",),

@@ -5,20 +5,16 @@ from typing import Any
 
 import pytest
 
-from builder import errors
 from builder.errors import (
     BuilderError,
     GoneError,
-    IntegrityError,
-    NetworkError,
     OfflineError,
     PatchError,
     ProjectError,
-    RateLimitError,
 )
 from builder.lock.codec import read_results
 from builder.lock.model import Pin
-from builder.nightly import WORST, State, left_alone, night, worst
+from builder.nightly import State, left_alone, night
 from builder.project import Project
 from tests.flow.conftest import Log
 from tests.flow.images import PACKAGES, MadeImage, image, serve
@@ -237,23 +233,3 @@ def test_every_kind_of_pin_of_this_repository_is_decided() -> None:
     project = Project(ROOT)
     followed = [pin.name for pin in project.genesis.values() if left_alone(pin) is None]
     assert "demo-patches" in followed
-
-
-def test_the_worst_error_is_the_status() -> None:
-    network, gone = NetworkError("n"), GoneError("g")
-    patch = PatchError("p", verdict="drift-anchor")
-    assert worst([]) == 0
-    assert worst([network]) == 8
-    assert worst([network, gone]) == 7
-    assert worst([RateLimitError("r"), patch, gone]) == 6
-    assert worst([patch, ProjectError("p")]) == 3
-    assert worst([ProjectError("p"), IntegrityError("i"), network]) == 4
-
-
-def test_every_status_has_its_rank() -> None:
-    kinds: list[Any] = [
-        kind
-        for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, BuilderError) and kind is not BuilderError
-    ]
-    assert {kind.exit_status for kind in kinds} == {kind.exit_status for kind in WORST}

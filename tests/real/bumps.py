@@ -6,8 +6,11 @@ PR 42006 for vLLM 0.22.0, and Genesis. All pins are made by ``builder add``.
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import requests
 
 from tests.claims import Claims
 from tests.commands import Builder, clean_environment, empty_store, mirrors
@@ -38,6 +41,7 @@ def prove(there: Upstream, scratch: Path, claims: Claims) -> None:
         _marlin_pad(builder, claims)
         _pr42006(builder, claims)
         _genesis(builder, claims)
+        _escrow(there, builder, scratch, claims)
 
 
 def _project(there: Upstream, scratch: Path) -> Builder:
@@ -157,3 +161,22 @@ def _genesis(builder: Builder, claims: Claims) -> None:
         [step["verdict"] for step in report["variants"][0]["steps"]],
         ["applied"],
     )
+
+
+def _escrow(there: Upstream, builder: Builder, scratch: Path, claims: Claims) -> None:
+    """The base is kept, then upstream deletes it. A machine that has nothing still builds."""
+    built = _image(builder)
+    seconds = builder.run("escrow", "pr42006", "--to", "oci:kept").seconds
+    digest = there.manifests["0.20.2"].digest
+    url = f"http://{there.registry.host}/v2/vllm/vllm-openai/manifests/{digest}"
+    claims.equal("upstream deletes the base", requests.delete(url, timeout=30).status_code, 202)
+    other = replace(builder, store=empty_store(scratch / "another-machine"))
+    claims.equal(f"a build from the copy, kept in {seconds:.1f} s", _image(other), built)
+    lock = (builder.project / "lockfiles/vllm.yaml").read_text()
+    claims.holds("the lock says where it is kept", "layout: kept" in lock, "oci:kept")
+
+
+def _image(builder: Builder) -> str:
+    (image,) = json.loads(builder.run("build", "pr42006", "--json").stdout)["images"]
+    digest: str = image["digest"]
+    return digest

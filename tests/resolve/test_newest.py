@@ -11,7 +11,7 @@ from builder.digest import Digest
 from builder.errors import GoneError, NetworkError, ProjectError, RateLimitError
 from builder.lock.model import ImagePin
 from builder.oci import Manifest, Platform
-from builder.resolve.newest import _creation
+from builder.resolve.newest import creation
 from tests.flow.images import MadeImage, image, index_of
 from tests.resolve.image_world import ARM64, SYSTEM, Commits, World
 from tests.standin.registry import Reply
@@ -264,5 +264,5 @@ def test_a_pin_that_follows_one_tag_has_no_newest(world: World) -> None:
 @given(st.text(max_size=30) | st.sampled_from(["9999-12-31T23:59:59-23:59", "2026-W01"]))
 def test_any_time_is_a_time_or_none(text: str) -> None:
     config = json.dumps({"created": text, "rootfs": {"diff_ids": []}}).encode()
-    found = _creation(config, at="x")
+    found = creation(config, at="x")
     assert found is None or found.timestamp() > 0

@@ -1,0 +1,140 @@
+"""Verifying weights, beside programs that hash and do nothing else."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from builder.cli import show
+from builder.cli.start import start_project
+from builder.digest import Digest, Hasher, ObjectId
+from builder.lock.codec import write_pins
+from builder.lock.model import ModelFile, ModelPin
+from tests.bench.measure import Row, Run, alternate
+from tests.claims import Claims
+from tests.commands import clean_environment, run
+
+_BLOCK = 4 << 20
+_MEMORY_LIMIT = 100_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """A model of shards on a disk, and a project whose variant ``hello`` has it."""
+
+    directory: Path
+    project: Path
+    store: Path
+
+    @classmethod
+    def make(cls, root: Path, *, shards: int, size: int) -> "Weights":
+        """Write ``shards`` files of ``size`` bytes each, and pin them."""
+        made = cls(directory=root / "weights", project=root / "project", store=root / "store")
+        made.directory.mkdir(parents=True)
+        block = random.Random(6).randbytes(_BLOCK)
+        names = [f"model-{n + 1:05}-of-{shards:05}.safetensors" for n in range(shards)]
+        files = [
+            _shard(made.directory / name, f"t{number}", size, block)
+            for number, name in enumerate(names)
+        ]
+        index = {"weight_map": {f"t{number}": name for number, name in enumerate(names)}}
+        data = json.dumps(index).encode()
+        path = "model.safetensors.index.json"
+        (made.directory / path).write_bytes(data)
+        files.append(ModelFile(path=path, digest=Digest.of(data), size=len(data)))
+        pin = ModelPin(
+            name="weights",
+            repository="bench/weights",
+            commit=ObjectId("0" * 40),
+            files=tuple(files),
+        )
+        start_project(made.project)
+        (made.project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, {"weights": pin}))
+        with (made.project / "variants/hello.yaml").open("a") as variant:
+            variant.write("models: [weights]\n")
+        return made
+
+    def verify(self, *options: str) -> float:
+        """Run ``builder models verify``; the seconds it took."""
+        line = (sys.executable, "-m", "builder", "-C", self.project, "models", "verify", "hello")
+        environment = clean_environment(BUILDER_STORE=str(self.store))
+        return run((*line, "--dir", self.directory, *options), environment=environment).seconds
+
+    def hashed_by(self, *program: str) -> float:
+        """Run a program on each file, as many at once as there are cores; the seconds it took."""
+        names = b"\0".join(os.fsencode(path) for path in sorted(self.directory.iterdir()))
+        cores = str(len(os.sched_getaffinity(0)))
+        return run(("xargs", "-0", "-P", cores, "-n", "1", *program), given=names).seconds
+
+    def forget(self) -> None:
+        """Let go of what the kernel has cached of the files."""
+        for path in self.directory.iterdir():
+            with path.open("rb") as file:
+                os.fdatasync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _shard(path: Path, tensor: str, size: int, block: bytes) -> ModelFile:
+    entry = {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}
+    text = json.dumps({tensor: entry}).encode()
+    hasher = Hasher()
+    with path.open("wb") as file:
+        for piece in (len(text).to_bytes(8, "little"), text):
+            file.write(piece)
+            hasher.update(piece)
+        while (left := size + 8 + len(text) - hasher.size) > 0:
+            piece = block[:left]
+            file.write(piece)
+            hasher.update(piece)
+    return ModelFile(path=path.name, digest=hasher.digest(), size=hasher.size)
+
+
+def verified(claims: Claims, times: int, *, size: int) -> list[Row]:
+    """A model of 20 shards, read from the page cache and from the disk; and 200 files that are as
+    they were. The memory is that of the largest process that was waited for: nothing before this
+    may have taken more."""
+    with TemporaryDirectory(prefix="builder-bench-") as temporary:
+        weights = Weights.make(Path(temporary) / "large", shards=20, size=size // 20)
+        peers = {"sha256sum": ("sha256sum",), "openssl": ("openssl", "dgst", "-sha256")}
+        runs: dict[str, Run] = {"ours": lambda _: weights.verify("--full")}
+        for name, line in peers.items():
+            if shutil.which(name) is not None:
+                runs[name] = partial(_hashed, weights, line)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        weights.verify("--full")
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        if peak > before * 1024:
+            said = f"verifying takes under {show.size(_MEMORY_LIMIT)} of memory"
+            claims.holds(said, peak < _MEMORY_LIMIT, show.size(peak))
+        warm = alternate(runs, times)
+        cold = alternate({name: _cold(weights, each) for name, each in runs.items()}, times)
+        many = Weights.make(Path(temporary) / "many", shards=200, size=10_000)
+        time.sleep(2.1)  # files of just now are not remembered
+        many.verify()
+        again = alternate({"ours": lambda _: many.verify()}, times)
+    what = f"verify {show.size(size)}"
+    return [
+        Row(what=f"{what}, cached pages", ours=warm.pop("ours"), peers=warm, times_peer=1.11),
+        Row(what=f"{what}, from the disk", ours=cold.pop("ours"), peers=cold, times_peer=1.11),
+        Row(what="verify 200 files again", ours=again["ours"], peers={}, limit=0.3),
+    ]
+
+
+def _hashed(weights: Weights, line: Sequence[str], _: int) -> float:
+    return weights.hashed_by(*line)
+
+
+def _cold(weights: Weights, each: Run) -> Callable[[int], float]:
+    def measured(number: int) -> float:
+        weights.forget()
+        return each(number)
+
+    return measured

@@ -1,0 +1,127 @@
+"""Checksum files in foreign dress (case 45)."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.digest import Digest
+from builder.errors import IntegrityError
+from builder.lock.model import ModelFile
+from builder.models.checksums import LIMIT, checksums, directory_digest, read_checksums
+from tests.models.worlds import lay, pin_of, tiny
+
+FILES = {"a": b"1", "sub/b c.json": b"2", "ä(1).bin": b"3"}
+WANTED = {path: Digest.of(data) for path, data in FILES.items()}
+
+
+def lines(form: str, end: str = "\n") -> str:
+    return "".join(form.format(hex=digest.hex, name=path) + end for path, digest in WANTED.items())
+
+
+GNU = lines("{hex}  {name}")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(GNU.encode(), id="sha256sum"),
+        pytest.param(lines("{hex} *{name}").encode(), id="binary mode"),
+        pytest.param(lines("{hex} {name}").encode(), id="one blank"),
+        pytest.param(lines("{hex}  ./{name}").encode(), id="dot slash"),
+        pytest.param(lines("SHA256 ({name}) = {hex}").encode(), id="BSD"),
+        pytest.param(lines("SHA256({name})= {hex}").encode(), id="OpenSSL"),
+        pytest.param(lines("SHA2-256({name})= {hex}").encode(), id="OpenSSL 3"),
+        pytest.param(lines("{hex}  {name}", "\r\n").encode(), id="CRLF"),
+        pytest.param(GNU.encode("utf-8-sig"), id="byte order mark"),
+        pytest.param(lines("{hex}  {name}", "\r\n").encode("utf-16"), id="UTF-16"),
+        pytest.param("\ufeff".encode("utf-16-be") + GNU.encode("utf-16-be"), id="UTF-16 BE"),
+        pytest.param(GNU.rstrip("\n").encode(), id="no last newline"),
+        pytest.param(f"# sums\n\n{GNU}\n \n{GNU}".encode(), id="comments, blanks, twice the same"),
+        pytest.param(
+            GNU.replace(WANTED["a"].hex, WANTED["a"].hex.upper()).encode(), id="upper case"
+        ),
+        pytest.param(lines("\\{hex}  {name}").encode(), id="escaped without an escape"),
+    ],
+)
+def test_every_dialect_says_the_same(data: bytes) -> None:
+    assert read_checksums(data, at="SHA256SUMS") == WANTED
+
+
+HEX = Digest.of(b"").hex
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        pytest.param("", "SHA256SUMS: no checksums in it", id="empty"),
+        pytest.param("# nothing\n\n", "SHA256SUMS: no checksums in it", id="comments"),
+        pytest.param(f"{HEX}  a\nhello\n", "SHA256SUMS:2: not a line of a checksum", id="text"),
+        pytest.param("<html>", "not a line of a checksum file: '<html>'", id="a page"),
+        pytest.param(f"{HEX}\n", "not a line", id="no name"),
+        pytest.param(f"{HEX}  \n", "not a line|an empty path|plain", id="blank name"),
+        pytest.param(f"{HEX[:-1]}  a", "of 64 hex digits, got one of 63", id="63"),
+        pytest.param(f"{HEX[:40]}  a", "got one of 40", id="sha1"),
+        pytest.param(f"{HEX[:32]}  a", "got one of 32", id="md5"),
+        pytest.param(f"MD5 (a) = {HEX[:32]}", "got MD5 of 32", id="BSD md5"),
+        pytest.param(f"BLAKE2S (a) = {HEX}", "got BLAKE2S of 64", id="another hash of 64"),
+        pytest.param(f"{HEX}  /etc/passwd", "not a plain relative path", id="absolute"),
+        pytest.param(f"{HEX}  ../a", "leaves", id="a way out"),
+        pytest.param(f"{HEX}  a\\b", "not a plain relative path", id="backslash"),
+        pytest.param(f"\\{HEX}  a\\nb", "not a plain relative path", id="newline in a name"),
+        pytest.param(f"\\{HEX}  a\\x", "is no escape", id="unknown escape"),
+        pytest.param(f"{HEX}  a\n{'0' * 64}  a\n", ":2: a second digest of 'a'", id="two"),
+        pytest.param(f"  {HEX}  a", "not a line", id="indented"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(IntegrityError, match=message):
+        read_checksums(text.encode(), at="SHA256SUMS")
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfea", b"\x80\x81", bytes(LIMIT + 1)])
+def test_what_is_no_text_is_an_error(data: bytes) -> None:
+    with pytest.raises(IntegrityError, match="SHA256SUMS: "):
+        read_checksums(data, at="SHA256SUMS")
+
+
+def test_what_is_written_is_what_sha256sum_checks(tmp_path: Path) -> None:
+    text = checksums(pin_of(FILES))
+    assert read_checksums(text.encode(), at="x") == WANTED
+    lay(tmp_path, FILES)
+    done = subprocess.run(
+        ["sha256sum", "--check", "--strict", "--quiet"],
+        input=text.encode(),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0
+    names = sorted(FILES, key=str.encode)
+    written = subprocess.run(["sha256sum", *names], cwd=tmp_path, check=True, capture_output=True)
+    assert written.stdout.decode() == text
+
+
+def test_the_digest_of_a_directory_is_that_of_gos_dirhash() -> None:
+    # golang.org/x/mod/sumdb/dirhash, Hash1: the sha256 of these lines.
+    pin = pin_of({"b": b"2", "a": b"1"})
+    text = f"{Digest.of(b'1').hex}  a\n{Digest.of(b'2').hex}  b\n"
+    assert directory_digest(pin) == Digest.of(text.encode())
+    assert directory_digest(replace(pin, files=(*pin.files, ModelFile(path="c")))) is None
+
+
+@given(st.binary(max_size=200) | st.text(max_size=80).map(lambda text: f"{HEX}  {text}".encode()))
+def test_no_bytes_are_a_bug(data: bytes) -> None:
+    try:
+        found = read_checksums(data, at="x")
+    except IntegrityError:
+        return
+    files = tuple(ModelFile(path=path, digest=digest) for path, digest in found.items())
+    pin = replace(pin_of({}), files=files)
+    assert read_checksums(checksums(pin).encode(), at="y") == found
+
+
+def test_a_model_has_one(tmp_path: Path) -> None:
+    assert len(checksums(pin_of(tiny()), prefix="tiny/").splitlines()) == 4
