@@ -2,7 +2,8 @@
 
 An index and its two members are signed in a registry that has the referrers API and in one that has
 not, by a key of each type; then every verifier is asked about every one of them: with the key, with
-another key, about an image that nobody signed, and about one that has another one's signatures.
+another key, about an image that nobody signed, about one that has another one's signatures, and
+about one whose signatures are over other bytes. Each generation of forms is tried alone, too.
 """
 
 import json
@@ -25,7 +26,7 @@ from builder.ports import Registry
 from builder.reference import Reference
 from builder.signatures.collect import collect
 from builder.signatures.found import Found
-from builder.signatures.place import Referring
+from builder.signatures.place import Listed, Referring
 from builder.signatures.publish import publish
 from builder.signatures.registry import RegistryPlace
 from builder.sigstore import bundle, carriers
@@ -35,12 +36,14 @@ from tests.plugins.requires import missing
 from tests.real.signature_tools import Cosign, Oras, Tools, tools
 from tests.registry.images import index_of, tiny_image
 from tests.services import running_registry
+from tests.signatures.memory_place import MemoryPlace
 from tests.signed_images import place, provenance, push, signable
 from tests.signers import SIGNERS, MemorySigner, p256
 from tests.standin.referrers import referrers_stand_in
 
 _SIGNED, _OTHER = tiny_image(b"amd64"), tiny_image(b"arm64")
 _UNSIGNED, _BORROWED = tiny_image(b"unsigned"), tiny_image(b"with signatures of another")
+_TAMPERED = tiny_image(b"with signatures over other bytes")
 _INDEX = index_of((_SIGNED.manifest, "linux", "amd64"), (_OTHER.manifest, "linux", "arm64"))
 
 
@@ -66,9 +69,8 @@ class Cells:
                 "a member": _takes(verify, self.name(_SIGNED.manifest.digest), good),
                 "not by another key": not _takes(verify, self.name("t"), wrong),
                 "not unsigned": not _takes(verify, self.name(_UNSIGNED.manifest.digest), good),
-                "not with another's": not _takes(
-                    verify, self.name(_BORROWED.manifest.digest), good
-                ),
+                "not another's": not _takes(verify, self.name(_BORROWED.manifest.digest), good),
+                "not tampered": not _takes(verify, self.name(_TAMPERED.manifest.digest), good),
             }
             bad = [what for what, right in answers.items() if not right]
             said = ", ".join(answers) if not bad else f"not so: {', '.join(bad)}"
@@ -91,6 +93,7 @@ def prove(claims: Claims) -> None:
                 cells = _cells(claims, f"{mode}, {kind}", place(client, repository), scratch, make)
                 cells.all(found.verifiers())
                 _referrers(cells, found.oras)
+            _alone(claims, mode, place(client, Reference.parse(f"{host}/alone")), found, scratch)
             for cosign in found.cosigns:
                 theirs = place(client, Reference.parse(f"{host}/team/theirs"))
                 _theirs(claims, mode, cosign, theirs, scratch)
@@ -138,6 +141,7 @@ def _cells(
         said = [item.read(signer.public) for item in collected.found]
         claims.count(f"{title}: we read our own", len(said) == 4 and not collected.refused)
     _borrow(there, signer)
+    publish([signable(_TAMPERED.manifest.descriptor, there.repository)], Forger(signer), there)
     return Cells(claims=claims, title=title, repository=there.repository.name, keys=keys)
 
 
@@ -145,8 +149,19 @@ def _push_all(client: Registry, repository: Reference) -> None:
     for image in (_SIGNED, _OTHER):
         push(client, repository.at(image.manifest.digest), image)
     client.push_manifest(repository, _INDEX)
-    for tag, image in (("unsigned", _UNSIGNED), ("borrowed", _BORROWED)):
+    for tag, image in (("unsigned", _UNSIGNED), ("borrowed", _BORROWED), ("tampered", _TAMPERED)):
         push(client, Reference.parse(f"{repository.name}:{tag}"), image)
+
+
+class Forger:
+    """Has a key's signatures over other bytes than those it is asked for."""
+
+    def __init__(self, signer: MemorySigner) -> None:
+        self.public = signer.public
+        self._signer = signer
+
+    def sign(self, message: bytes) -> bytes:
+        return self._signer.sign(message + b" ")
 
 
 def _borrow(there: RegistryPlace, signer: MemorySigner) -> None:
@@ -179,6 +194,23 @@ def _referrers(cells: Cells, oras: Oras | None) -> None:
     if oras is not None:
         count = oras.referrers("--plain-http", cells.name("t"))
         cells.claims.equal(f"{cells.title}: bundles of the index that oras finds", count, 2)
+
+
+def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratch: Path) -> None:
+    """Each generation of forms without the other, at an image of its own."""
+    signer, key = p256("alone"), scratch / "alone.pem"
+    key.write_bytes(signer.public.pem)
+    for forms, kind in (("older forms", Listed), ("bundles", Referring)):
+        image, tag = tiny_image(forms.encode()), forms.replace(" ", "-")
+        reference = Reference.parse(f"{there.repository.name}:{tag}")
+        push(there.registry, reference, image)
+        aside = MemoryPlace()
+        publish([signable(image.manifest.descriptor, reference)], signer, aside)
+        there.add([item for item in aside.added if isinstance(item, kind)])
+        for name, verify in found.verifiers().items():
+            taken = _takes(verify, str(reference), key)
+            wanted = kind is Listed or name.startswith("cosign 3")
+            claims.equal(f"{mode}: {name} takes {forms} alone", taken, wanted)
 
 
 def _theirs(claims: Claims, mode: str, cosign: Cosign, there: RegistryPlace, scratch: Path) -> None:

@@ -17,6 +17,8 @@ class MemoryPlace:
         self.tags: dict[str, Manifest | Index] = {}
         self.manifests: dict[Digest, Manifest | Index] = {}
         self.blobs: dict[Digest, bytes] = {}
+        self.added: list[Addition] = []
+        """Everything that it was asked to have, in order."""
 
     def at(self, name: object) -> str:
         return f"memory: {name}"
@@ -41,6 +43,7 @@ class MemoryPlace:
         return listing.entries(self.tagged(carriers.referrers_tag(subject)), Form.MEMBERS, at="x")
 
     def add(self, additions: Sequence[Addition]) -> None:
+        self.added += additions
         for item in additions:
             self.blobs |= {Digest.of(blob): blob for blob in item.blobs}
             if isinstance(item, Referring):
