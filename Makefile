@@ -52,7 +52,7 @@ check: dev ## everything that CI checks: format, lint, types, architecture, test
 	$(PY) tools/budgets.py builder
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest $(ARGS) $(T)
+	$(PY) -m pytest -n auto --dist loadfile $(ARGS) $(T)
 
 .PHONY: test
 test: dev ## the tests: make test T=tests/test_image.py ARGS='-k env'

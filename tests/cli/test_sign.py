@@ -181,3 +181,26 @@ def test_no_key_no_layout_no_image(builder: Builder, layout: Path, key: Path) ->
     shutil.rmtree(layout)
     assert builder("verify", f"oci:{layout}", "--key", key.with_suffix(".pub")).status == 3
     assert builder("sign", "nobody", f"oci:{layout}", "--key", key).status == 3
+
+
+def test_without_a_key_the_policy_of_the_project_says_who_may_sign(
+    builder: Builder, layout: Path, project: Path, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One key signs images here; another one's signature is good, and is not what is wanted."""
+    monkeypatch.setenv("BUILDER_KEYS", str(key.with_name("keys")))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD", "of no worth")
+    monkeypatch.setenv("XDG_STATE_HOME", str(key.with_name("state")))
+    for name in ("mine", "other"):
+        assert builder("key", "generate", name).status == 0
+    assert builder("trust", "new", "--key", "mine", "--repository", "*").status == 0
+    assert builder("trust", "sign", "--key", "mine").status == 0
+    assert builder("verify", f"oci:{layout}").status == 11, "nobody accepted the policy"
+    assert builder("trust", "init", "--accept-first").status == 0
+    assert builder("verify", f"oci:{layout}").status == 13
+    assert builder("sign", "hello", f"oci:{layout}", "--key", "other").status == 0
+    assert builder("verify", f"oci:{layout}").status == 11
+    assert builder("sign", "hello", f"oci:{layout}", "--key", "mine").status == 0
+    assert builder("verify", f"oci:{layout}").status == 0
+    file = project / "trust.yaml"
+    file.write_text(file.read_text().replace("owner: mine", "owner: somebody"))
+    assert builder("verify", f"oci:{layout}").status == 11, "it is not what was accepted"

@@ -2,11 +2,13 @@
 
 After each test the new ones are noted under its name; what is still there after the last fixture
 of the session is gone was left by that test. Services of wider scope are therefore no offence
-while they run. Where there is no /proc, nothing is checked.
+while they run. Where there is no /proc, nothing is checked. Where the tests run in several
+processes, each looks after its own, and tells the one that started them.
 """
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ _PROC = Path("/proc/self")
 # Started by multiprocessing once per process, and ended with it.
 _PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 _LISTEN = "0A"
+_KEY = "left behind"
 
 
 def children() -> dict[int, str]:
@@ -58,7 +61,9 @@ def listeners() -> dict[int, str]:
 class Leftovers:
     """Who started what."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: dict[str, Any] | None) -> None:
+        self._told = told
+        """What a worker tells the process that started it."""
         self._before = children().keys() | listeners().keys()
         self._seen: dict[int, str] = {}
         self.rows: list[str] = []
@@ -75,7 +80,9 @@ class Leftovers:
                 if key not in self._before:
                     since = self._seen.get(key, "the end of the run")
                     self.rows.append(f"{kind} {key}: {what} (there since {since})")
-        if self.rows and session.exitstatus == pytest.ExitCode.OK:
+        if self._told is not None:
+            self._told[_KEY] = self.rows
+        elif self.rows and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -85,6 +92,29 @@ class Leftovers:
                 terminalreporter.line(row, red=True)
 
 
+class LeftoversOfWorkers:
+    """What the workers tell of what they left."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self.rows += getattr(node, "workeroutput", {}).get(_KEY, [])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.rows and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    pytest_terminal_summary = Leftovers.pytest_terminal_summary
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    if _PROC.is_dir():
-        config.pluginmanager.register(Leftovers(), "leftovers")
+    if not _PROC.is_dir():
+        return
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(LeftoversOfWorkers(), "leftovers")
+    else:
+        told = getattr(config, "workeroutput", None)
+        config.pluginmanager.register(Leftovers(told), "leftovers")

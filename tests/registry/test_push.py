@@ -347,7 +347,7 @@ def test_a_push_without_the_right_is_an_auth_error(
     registry.on("POST", ".*", Reply(status=403))
     with pytest.raises(AuthError) as caught:
         push(client, registry, SMALL)
-    assert caught.value.exit_status == 8
+    assert caught.value.exit_status == 14
     assert registry.blobs == {}
 
 
