@@ -1,8 +1,10 @@
 """A program of a newer Debian than this one, run where it was unpacked: nothing is installed.
 
-apt does the fetching, in directories of its own, and checks what it gets against Debian's key.
+apt does the fetching, in directories of its own, from the archive that this machine is set up for,
+and checks what it gets against Debian's key.
 """
 
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -10,9 +12,10 @@ from pathlib import Path
 
 from tests.commands import CommandError, clean_environment, download_cache, run
 
-ARCHIVE = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
+_SOURCES = Path("/etc/apt")
+_ARCHIVE = re.compile(r"^(?:URIs:|deb\b).*?(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE)
+"""Debian's archive in a list of sources, in its old form or in deb822."""
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -101,11 +104,18 @@ def _unpacked(package: str, options: Sequence[str], scratch: Path, kept: Path) -
     return target
 
 
+def _archive() -> str:
+    for file in (_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))):
+        if file.is_file() and (found := _ARCHIVE.search(file.read_text(errors="replace"))):
+            return found[1]
+    raise CommandError(f"{_SOURCES}: no source of Debian's archive")
+
+
 def _apt(scratch: Path, suite: str) -> tuple[str, ...]:
     for directory in ("state/lists/partial", "cache/archives/partial"):
         (scratch / directory).mkdir(parents=True)
     sources = scratch / "sources.list"
-    sources.write_text(f"deb [signed-by={KEYRING}] {ARCHIVE} {suite} main\n")
+    sources.write_text(f"deb [signed-by={KEYRING}] {_archive()} {suite} main\n")
     settings = {
         "Dir::State": scratch / "state",
         "Dir::State::status": "/dev/null",
