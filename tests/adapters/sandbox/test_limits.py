@@ -1,5 +1,7 @@
 """A program that takes more than it may is ended, with all that it started."""
 
+import errno
+import os
 import time
 
 import pytest
@@ -168,4 +170,6 @@ def test_a_program_that_breaks_process_1_gets_nothing(sandbox: Sandbox) -> None:
     resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))
     time.sleep(10)
     """
-    assert "its process 1 was disturbed: [Errno 24]" in ended(sandbox, text, QUICK).message
+    # Whichever comes first: the next open(2) is refused with EMFILE, the next poll(2) with EINVAL.
+    _, _, told = ended(sandbox, text, QUICK).message.partition("its process 1 was disturbed: ")
+    assert told.startswith("[Errno 24]") or told == os.strerror(errno.EINVAL)
