@@ -4,16 +4,16 @@ Nothing else in the package touches the project's directory. Paths are relative 
 ``/``, and stand in messages as they are.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path, PurePath
 from typing import ClassVar
 
+from builder import durable
 from builder.digest import Digest
-from builder.errors import EnvironmentFault, ProjectError
+from builder.errors import ProjectError
 
 LIMIT = 64 << 20
 """The most bytes of one file of a project."""
@@ -154,28 +154,17 @@ class Files:
             EnvironmentFault: A directory cannot be written.
             ProjectError: As for ``read``; whatever ``change`` raises leaves all files as they were.
         """
-        with self._exclusive(), ExitStack() as staged:
+        with durable.held(self._root), ExitStack() as stack:
             old = {file: self._stored(file, limit) for file in files}
             new = {file: data for file, data in change(old).items() if data != old[file]}
             ready = [
-                (file, staged.enter_context(_staged(self._root / file, data, file)))
+                (file, *_staged(stack, Path(os.path.realpath(self._root / file)), data, file))
                 for file, data in new.items()
             ]
-            for file, (temporary, path) in ready:
-                with _writing(file):
-                    temporary.replace(path)
-                    _sync(path.parent)
+            for file, temporary, path in ready:
+                with durable.writing(file):
+                    durable.rename(temporary, path)
             return tuple(new)
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Hold the project: by a lock on its root, which no rename replaces."""
-        number = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(number)
 
     def _walk(self, top: Path, directory: str, below: str) -> Iterator[str]:
         with os.scandir(top / below) as entries:
@@ -201,43 +190,14 @@ class Files:
             )
 
 
-@contextmanager
-def _staged(place: Path, data: bytes, file: str) -> Iterator[tuple[Path, Path]]:
-    """A file with ``data`` beside the place where it is to be; gone at the end of the block, where
-    it was not put there. Under the lock, so that one name will do."""
-    path = Path(os.path.realpath(place))
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with _writing(file):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(temporary, flags, 0o666), "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                if path.exists():
-                    os.fchmod(stream.fileno(), stat.S_IMODE(path.stat().st_mode))
-                os.fsync(stream.fileno())
-        yield temporary, path
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(file: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentFault(f"{file}: cannot be written: {error.strerror}") from error
-
-
-def _sync(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+def _staged(stack: ExitStack, path: Path, data: bytes, file: str) -> tuple[Path, Path]:
+    """A file with ``data`` beside the place where it is to be, and that place. Under the lock, so
+    that one name will do."""
+    with durable.writing(file):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        temporary = path.with_name(f".{path.name}.tmp")
+        return stack.enter_context(durable.staged(temporary, data, mode)), path
 
 
 def elsewhere(root: Path) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from builder import durable
 from builder.adapters.registry.download import resumed
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.transport import Transport
@@ -77,8 +78,7 @@ def _brought(
         part.flush()
         os.fsync(part.fileno())
     file.target.parent.mkdir(parents=True, exist_ok=True)
-    file.part.replace(file.target)
-    _sync(file.target.parent)
+    durable.rename(file.part, file.target)
 
 
 def _take_up(part: BinaryIO, hasher: Hasher, size: int, advance: Callable[[int], None]) -> None:
@@ -88,11 +88,3 @@ def _take_up(part: BinaryIO, hasher: Hasher, size: int, advance: Callable[[int],
     while chunk := part.read(CHUNK):
         hasher.update(chunk)
         advance(len(chunk))
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

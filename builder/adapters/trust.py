@@ -3,13 +3,12 @@
 The store is no place for it: what is there may be deleted at any time.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from builder import canonical
+from builder import canonical, durable
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, IntegrityError
 from builder.trust.names import FILE
@@ -94,38 +93,15 @@ class FileMemory:
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            number = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX)
+        with ExitStack() as stack:
+            with self._writing():
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                stack.enter_context(durable.held(self.path.parent))
             yield
-        finally:
-            os.close(number)
 
     def _write(self, data: bytes) -> None:
-        temporary = self.path.with_suffix(".tmp")
-        try:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-            number = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(number)
-            finally:
-                os.close(number)
-        except OSError as error:
-            raise self._unwritable(error) from error
+        with self._writing(), durable.staged(self.path.with_suffix(".tmp"), data, 0o600) as ready:
+            durable.rename(ready, self.path)
 
-    def _unwritable(self, error: OSError) -> EnvironmentFault:
-        return EnvironmentFault(
-            f"{self.path}: cannot be written: {error.strerror}",
-            hint="XDG_STATE_HOME moves it",
-        )
+    def _writing(self) -> AbstractContextManager[None]:
+        return durable.writing(self.path, hint="XDG_STATE_HOME moves it")

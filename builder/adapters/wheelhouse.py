@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from builder import durable
 from builder.adapters.pip import check_words, pip
 from builder.adapters.wheel_index import Offer, look
 from builder.adapters.wheel_target import Target, target_of, usual
@@ -128,7 +129,7 @@ class Wheelhouse:
         directory = self._cache / digest.hex
         directory.mkdir(exist_ok=True)
         fresh.replace(directory / fresh.name)
-        _sync(directory)
+        durable.sync_directory(directory)
 
     def pack(self, path: str) -> bytes:
         """The wheel made of the unpacked wheel in the project's directory ``path``.
@@ -187,11 +188,3 @@ def _tag_options(name: WheelName) -> tuple[str, ...]:
     for platform in sorted({tag.platform for tag in name.tags}):
         options += ["--platform", platform]
     return tuple(options)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,16 +6,15 @@ wait for one another. The directory is not the trust policy: its states say what
 sign with any more, and nobody else reads them.
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from builder import canonical
-from builder.adapters.keys.files import staged, sync, write_whole, writing
+from builder import canonical, durable
+from builder.adapters.keys.files import staged, write_whole
 from builder.errors import EnvironmentFault, IntegrityError, UsageError
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.value import value
@@ -160,13 +159,13 @@ class KeyDirectory:
         self.check_free(name, force=force)
         key, pub = self._path(name, "key"), self._path(name, "pub")
         # Both are on the disk before either is in its place.
-        with writing(key), staged(pub, public.pem, 0o644) as half:
+        with durable.writing(key), staged(pub, public.pem, 0o644) as half:
             with staged(key, private, 0o600) as whole:
                 half.replace(pub)
                 whole.replace(key)
             # Last: a key that was revoked must not be without its state for a moment.
             self._path(name, "json").unlink(missing_ok=True)
-            sync(self.path)
+            durable.sync_directory(self.path)
 
     def _note(
         self, name: str, state: KeyState, successor: str | None, reason: str | None
@@ -201,24 +200,21 @@ class KeyDirectory:
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        try:
-            if not self.path.is_dir():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.mkdir(mode=0o700, exist_ok=True)
-            number = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise EnvironmentFault(f"{self.path}: cannot be used: {error.strerror}") from error
-        try:
+        with ExitStack() as stack:
+            try:
+                if not self.path.is_dir():
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    self.path.mkdir(mode=0o700, exist_ok=True)
+                number = stack.enter_context(durable.held(self.path))
+            except OSError as error:
+                raise EnvironmentFault(f"{self.path}: cannot be used: {error.strerror}") from error
             if os.fstat(number).st_mode & 0o022:
                 raise EnvironmentFault(
                     f"{self.path}: others can write there", hint=f"chmod 700 {self.path}"
                 )
-            fcntl.flock(number, fcntl.LOCK_EX)
             for left in self.path.glob(".*.tmp"):  # by one that was killed
                 left.unlink(missing_ok=True)
             yield
-        finally:
-            os.close(number)
 
 
 def _read(path: Path) -> bytes:

@@ -3,10 +3,11 @@
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from builder import durable
 from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
 from builder.keys.public import KEY_LIMIT
 
@@ -48,9 +49,9 @@ def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:
         UsageError: There is one, and no ``force``.
         EnvironmentFault: It cannot be written.
     """
-    with writing(path), staged(path, data, mode) as temporary:
+    with durable.writing(path), staged(path, data, mode) as temporary:
         if force:
-            temporary.replace(path)
+            durable.rename(temporary, path)
         else:
             try:
                 path.hardlink_to(temporary)
@@ -58,41 +59,10 @@ def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:
                 raise UsageError(
                     f"there is a file {str(path)!r}", hint="--force replaces it"
                 ) from error
-        sync(path.parent)
+            durable.sync_directory(path.parent)
 
 
-@contextmanager
-def staged(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """A file with ``data`` beside the place where it is to be, on the disk; gone at the end of the
-    block, where it was not put there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield temporary
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """What the system refuses in the block is an EnvironmentFault about ``path``."""
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def sync(path: Path) -> None:
-    """Have what was renamed in a directory on the disk."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+def staged(path: Path, data: bytes, mode: int) -> AbstractContextManager[Path]:
+    """A file beside ``path``, as :func:`builder.durable.staged` has it; its name is one that
+    :class:`builder.adapters.keys.Keys` cleans up."""
+    return durable.staged(path.with_name(f".{path.name}.{os.getpid()}.tmp"), data, mode)

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from builder import durable
 from builder.errors import EnvironmentFault
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -80,15 +81,6 @@ def read_to_end(fd: int, *, limit: int | None = None) -> bytes:
     return b"".join(chunks)
 
 
-def sync_directory(path: str) -> None:
-    """Make the names in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def make_directory(path: str) -> None:
     """Make a directory, durably, that others can read whatever the umask.
 
@@ -101,7 +93,7 @@ def make_directory(path: str) -> None:
     except FileExistsError:
         return  # Another process was first: whether it is a directory shows on use.
     os.chmod(path, 0o755)
-    sync_directory(os.path.dirname(path))
+    durable.sync_directory(os.path.dirname(path))
 
 
 class Pending:
@@ -134,7 +126,7 @@ class Pending:
         self._fd = None
         os.replace(self.path, target)
         self._there = False
-        sync_directory(os.path.dirname(target))
+        durable.sync_directory(os.path.dirname(target))
 
     def drop(self) -> None:
         """Forget the file if it was not published. Never raises."""

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from builder import durable
 from builder.adapters.store import disk
 from builder.adapters.store.layout import FileStore
 from builder.adapters.store.walk import Roots, blobs, entries, leftovers, notes, walk
@@ -107,7 +108,7 @@ def _remove(store: FileStore, plan: Collected) -> None:
     for path in plan.notes:
         _unlink(f"{store.paths.real}/{path}")
     for directory in sorted({os.path.dirname(path) for path in plan.notes}):
-        disk.sync_directory(f"{store.paths.real}/{directory}")
+        durable.sync_directory(f"{store.paths.real}/{directory}")
     for digest in plan.blobs:
         _unlink(store.paths.blob(digest))
     for path in plan.leftovers:

@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from builder import canonical
+from builder import canonical, durable
 from builder.adapters.store import disk, index, locks
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, IntegrityError
@@ -89,7 +89,7 @@ class Paths:
                     disk.write_file(self.index, index.EMPTY, scratch=self.tmp)
                     disk.write_file(self.mark, _MARK, scratch=self.tmp)
                     with suppress(PermissionError):  # a parent that we may pass and not list
-                        disk.sync_directory(os.path.dirname(self.real))
+                        durable.sync_directory(os.path.dirname(self.real))
             finally:
                 locks.release(fd)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from builder import durable
 from builder.adapters.store import disk, index
 from builder.adapters.store.guards import Guards
 from builder.adapters.store.paths import Paths
@@ -66,5 +67,5 @@ class References:
             raw = index.encode(edit(self.document()), at=self.at)
             with disk.faults(self._paths.at):
                 # What a name stands for is durable before the name is.
-                disk.sync_directory(self._paths.blobs)
+                durable.sync_directory(self._paths.blobs)
                 disk.write_file(self._paths.index, raw, scratch=self._paths.tmp)
