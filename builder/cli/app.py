@@ -13,6 +13,7 @@ from builder import __version__
 from builder.cli import forget_stdout
 from builder.cli.settings import DONE, shared_options
 from builder.errors import BuilderError, EnvironmentFault, PatchError, UsageError
+from builder.quoting import harmless
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -187,6 +188,6 @@ def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
             lines += ["", error.difference, ""]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
-    click.echo("\n".join(lines), err=True)
+    click.echo(harmless("\n".join(lines)), err=True)
     if document is not None:
         click.echo(json.dumps({**document, "error": error.record()}, indent=2))
