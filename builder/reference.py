@@ -58,7 +58,13 @@ class Reference:
                 hint="a variable may have been empty; a tag that is really so is pinned by digest",
             )
         if not _REGISTRY.fullmatch(registry):
-            raise UsageError(f"{at}: {text!r}: {registry!r} is not a registry")
+            raise UsageError(
+                f"{at}: {text!r}: {registry!r} is not a registry",
+                hint="REGISTRY/REPOSITORY:TAG is meant; on disk, builder build V --out DIR makes a"
+                " layout"
+                if registry.endswith(":")
+                else None,
+            )
         if not _REPOSITORY.fullmatch(repository) or len(repository) > _REPOSITORY_LIMIT:
             raise UsageError(
                 f"{at}: {text!r}: {repository!r} is not a repository",

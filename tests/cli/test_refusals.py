@@ -64,6 +64,21 @@ REFUSED = [
     (("build", "xyzzy"), 3, "no variant 'xyzzy' in variants", "builder variants lists them"),
     (("accept", "helo"), 3, "no variant 'helo' in variants", "did you mean 'hello'?"),
     (("check", "helo"), 3, "no variant 'helo' in variants", "did you mean 'hello'?"),
+    *(
+        (
+            ("push", "hello", f"{scheme}:layout/a"),
+            2,
+            f"image reference: '{scheme}:layout/a': '{scheme}:layout' is not a registry",
+            None,
+        )
+        for scheme in ("oci", "docker")
+    ),
+    (
+        ("push", "hello", "oci:/layout"),
+        2,
+        "image reference: 'oci:/layout': 'oci:' is not a registry",
+        "REGISTRY/REPOSITORY:TAG is meant; on disk, builder build V --out DIR makes a layout",
+    ),
     (("push", "helo", "localhost:1/a"), 3, "no variant 'helo' in variants", None),
     (("load", "helo"), 3, "no variant 'helo' in variants", None),
     (("graph", "helo"), 3, "no variant 'helo' in variants", None),
