@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from builder import __version__
+from builder import __version__, quoting
 from builder.cli import forget_stdout
 from builder.cli.settings import DONE, shared_options
 from builder.errors import BuilderError, EnvironmentFault, PatchError, UsageError
@@ -177,8 +177,9 @@ def usage_error(error: click.ClickException) -> UsageError:
 
 
 def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
-    """Tell the user: on stderr for people, and with ``--json`` on stdout as the one document, to
-    which ``document`` has what was done before."""
+    """Tell the user: on stderr for people, where nothing of it steers the terminal (a diff that
+    does not apply is quoted as others wrote it), and with ``--json`` on stdout as the one document,
+    to which ``document`` has what was done before."""
     lines = [f"builder: error: {error.message}"]
     if isinstance(error, PatchError):
         # With several findings each has its verdict.
@@ -187,6 +188,6 @@ def report(error: BuilderError, *, document: Mapping[str, Any] | None) -> None:
             lines += ["", error.difference, ""]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
-    click.echo("\n".join(lines), err=True)
+    click.echo(quoting.harmless("\n".join(lines)), err=True)
     if document is not None:
         click.echo(json.dumps({**document, "error": error.record()}, indent=2))
