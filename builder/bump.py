@@ -66,9 +66,9 @@ class Bump:
         return tuple(trial.variant for trial in self.trials if not trial.passes)
 
     @property
-    def error(self) -> BuilderError | None:
-        """The first of what stops a variant."""
-        return next((error for trial in self.trials for error in trial.errors), None)
+    def errors(self) -> tuple[BuilderError, ...]:
+        """Everything that stops a variant."""
+        return tuple(error for trial in self.trials for error in trial.errors)
 
 
 def tried(
