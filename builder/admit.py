@@ -17,7 +17,7 @@ from builder.lock.model import GenesisPin, Lock, VllmBuild
 from builder.plan import Plan
 from builder.policy import Case, Ruling, enforce, judge_step, vllm_build_of
 from builder.ports import Progress, Store
-from builder.settings import GenesisPolicy
+from builder.settings.model import GenesisPolicy
 from builder.steps.genesis import GenesisRequest
 from builder.variant import GenesisStep
 

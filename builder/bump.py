@@ -47,7 +47,8 @@ class Bump:
     moves: tuple[Move, ...]
     trials: tuple[VariantTrial, ...] = ()
     not_tried: tuple[str, ...] = ()
-    """Variants that use one of the pins, or that nobody can read, and were not asked for."""
+    """Variants that use one of the pins, or that nobody can read, and were not asked for; where
+    nothing was tried, those that are recorded as failing."""
     landed: tuple[Landed, ...] = ()
     remarks: tuple[str, ...] = ()
     """What a patch set says otherwise than before; what could not be found out."""
@@ -65,9 +66,9 @@ class Bump:
         return tuple(trial.variant for trial in self.trials if not trial.passes)
 
     @property
-    def error(self) -> BuilderError | None:
-        """The first of what stops a variant."""
-        return next((error for trial in self.trials for error in trial.errors), None)
+    def errors(self) -> tuple[BuilderError, ...]:
+        """Everything that stops a variant."""
+        return tuple(error for trial in self.trials for error in trial.errors)
 
 
 def tried(
@@ -123,8 +124,10 @@ def _check_asked(project: Project, asked: tuple[str, ...], moves: Sequence[Move]
 
 def untried(project: Project, moves: Sequence[Move]) -> Bump:
     """Moves that no variant has to be tried on: pins that are new, or only say more than before."""
-    seen, files = edited(project, [move.pin for move in moves if move.changes])
-    return Bump(moves=tuple(moves), seen=seen, files=files)
+    changed = [move for move in moves if move.changes]
+    seen, files = edited(project, [move.pin for move in changed])
+    recorded = {name for move in changed if move.before is not None for name in move.before.failing}
+    return Bump(moves=tuple(moves), not_tried=tuple(sorted(recorded)), seen=seen, files=files)
 
 
 def edited(

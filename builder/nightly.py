@@ -80,9 +80,8 @@ class Outcome:
     @property
     def errors(self) -> tuple[BuilderError, ...]:
         """Everything that is wrong."""
-        trials = () if self.bump is None else self.bump.trials
-        found = [error for trial in trials for error in trial.errors]
-        return tuple(found if self.error is None else [*found, self.error])
+        found = () if self.bump is None else self.bump.errors
+        return found if self.error is None else (*found, self.error)
 
 
 @dataclass(frozen=True, kw_only=True)

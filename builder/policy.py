@@ -3,7 +3,7 @@
 A patch set lists the vLLM builds that it was tried on, and says of its patches what they go with.
 :func:`judge_step` holds a variant to that and gives a :class:`Ruling`; :func:`enforce` stops what
 the ruling forbids. What is an error and what is only told stands in ``builder.yaml``
-(:class:`builder.settings.GenesisPolicy`); single exceptions, each with an end, stand in
+(:class:`builder.settings.model.GenesisPolicy`); single exceptions, each with an end, stand in
 ``lockfiles/waivers.yaml``.
 """
 
@@ -18,7 +18,7 @@ from builder.genesis.allowlist import Judgement, Listing, judge
 from builder.genesis.facts import Facts
 from builder.genesis.lint import lint
 from builder.lock.model import GenesisPin, Lock, VllmBuild, Waiver
-from builder.settings import GenesisPolicy, Level
+from builder.settings.model import GenesisPolicy, Level
 from builder.value import field, value
 from builder.variant import GenesisStep, PinnedBase, Variant, WheelsStep
 from builder.waivers import ended, near_misses, shown_build, waiver_for

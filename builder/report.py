@@ -146,13 +146,10 @@ def _about(move: Move) -> Iterator[str]:
         yield f"{move.pin.name} is what it was"
     if (distance := move.resolved.distance) is not None and move.changes:
         yield _apart(distance)
-        for commit in distance.ahead[:_COMMITS]:
-            yield f"  {_day(commit)} {commit.id[:12]} {quoting.plain(commit.subject)}"
-        if (more := len(distance.ahead) - _COMMITS) > 0:
-            yield f"  and {more} more"
-        yield from (
-            f"  lost: {c.id[:12]} {quoting.plain(c.subject)}" for c in distance.behind[:_COMMITS]
-        )
+        for mark, commits in (("", distance.ahead), ("lost: ", distance.behind)):
+            yield from (f"  {mark}{_line(commit)}" for commit in commits[:_COMMITS])
+            if (more := len(commits) - _COMMITS) > 0:
+                yield f"  {mark}and {more} more"
     yield from map(quoting.plain, move.resolved.remarks)
 
 
@@ -249,14 +246,8 @@ def _history(move: Move) -> Iterator[str]:
     if (distance := move.resolved.distance) is None or not (distance.ahead or distance.behind):
         return
     commits = [
-        *(
-            f"+ {_day(item)} {item.id[:12]} {quoting.plain(item.subject)}"
-            for item in distance.ahead
-        ),
-        *(
-            f"- {_day(item)} {item.id[:12]} {quoting.plain(item.subject)}"
-            for item in distance.behind
-        ),
+        *(f"+ {_line(commit)}" for commit in distance.ahead),
+        *(f"- {_line(commit)}" for commit in distance.behind),
     ]
     if (more := len(commits) - _COMMITS) > 0:
         commits[_COMMITS:] = [f"and {more} more"]
@@ -289,5 +280,6 @@ def _apart(distance: Distance) -> str:
     return f"{least}{ahead} commit{'' if ahead == 1 else 's'} more, {lost} lost"
 
 
-def _day(commit: Commit) -> str:
-    return f"{datetime.fromtimestamp(commit.time, UTC):%Y-%m-%d}"
+def _line(commit: Commit) -> str:
+    day = f"{datetime.fromtimestamp(commit.time, UTC):%Y-%m-%d}"
+    return f"{day} {commit.id[:12]} {quoting.plain(commit.subject)}"

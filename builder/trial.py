@@ -20,6 +20,7 @@ from builder.plan import Plan, PlannedStep
 from builder.ports import Registry
 from builder.project import Project
 from builder.realise import Failed, Realised, attempt
+from builder.steps.request import Materials
 from builder.traces import recall
 from builder.value import field, value
 from builder.verdict import Verdict
@@ -157,13 +158,14 @@ def try_variant(
         chain = chained(project, variant, platform=platform, base=base, strict=False)
     except BuilderError as error:
         return VariantTrial(variant=name, refusals=(error,))
-    refusals, warnings = _ruled(project, chain, base, world)
+    bytes_of = materials(project, variant, world, base)
+    refusals, warnings = _ruled(project, chain, base, world=world, materials=bytes_of)
     remembered = {} if before is None else _remembered(before, name, world, platform)
     tried = attempt(
         chain,
         base,
         store=world.store,
-        materials=materials(project, variant, world, base),
+        materials=bytes_of,
         progress=world.progress,
     )
     accepted = (item for item in project.results(name) if item.platform == platform)
@@ -194,12 +196,11 @@ def _imaged(trial: VariantTrial, chain: Plan, base: Base | None) -> VariantTrial
 
 
 def _ruled(
-    project: Project, chain: Plan, base: Base | None, world: World
+    project: Project, chain: Plan, base: Base | None, *, world: World, materials: Materials
 ) -> tuple[tuple[BuilderError, ...], tuple[str, ...]]:
     """What the allowlist and the lint say: what refuses a build, and what is only told."""
-    bytes_of = materials(project, chain.variant, world, base)
     try:
-        rulings = admitted(project, chain, base, world=world, materials=bytes_of, enforced=False)
+        rulings = admitted(project, chain, base, world=world, materials=materials, enforced=False)
     except BuilderError as error:
         return (error,), ()
     return (

@@ -24,7 +24,7 @@ from builder.lock.model import Escrow, ImagePin, PlatformPin
 from builder.oci import Descriptor, Index, Platform, parse_document
 from builder.ports import Registry
 from builder.reference import Reference
-from builder.settings import ExpiryPolicy
+from builder.settings.model import ExpiryPolicy
 
 A, B, C = (Digest(letter * 64) for letter in "abc")
 AMD64 = Platform("linux", "amd64")

@@ -25,7 +25,7 @@ from builder.policy import (
     vllm_build_of,
 )
 from builder.reference import Reference
-from builder.settings import GenesisPolicy, Level
+from builder.settings.model import GenesisPolicy, Level
 from builder.variant import (
     Base,
     GenesisStep,

@@ -160,10 +160,10 @@ def test_the_document_has_every_step_with_its_files() -> None:
     assert value["written"] == ["lockfiles/genesis.yaml"]
 
 
-def test_the_first_error_of_a_bump_is_the_one_from_the_bottom() -> None:
-    assert Bump(moves=(), trials=(PASSING, FAILING)).error is FAILING.refusals[0]
+def test_the_errors_of_a_bump_are_those_of_its_trials_from_the_bottom() -> None:
+    assert Bump(moves=(), trials=(PASSING, FAILING)).errors == FAILING.errors
     assert Bump(moves=(), trials=(PASSING, FAILING)).failing == ("bad",)
-    assert Bump(moves=(), trials=(PASSING,)).error is None
+    assert Bump(moves=(), trials=(PASSING,)).errors == ()
 
 
 @pytest.mark.parametrize(
@@ -237,6 +237,16 @@ def test_a_table_row_stays_one_row_whatever_a_message_says() -> None:
     rows = report.markdown(Bump(moves=(), trials=(nasty,))).splitlines()
     table = [line for line in rows if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
+
+
+def test_commits_that_are_not_shown_are_counted_on_both_sides() -> None:
+    lines = report.text(Bump(moves=(move(*("new",) * 51, lost=52),))).splitlines()
+    assert [line for line in lines if "more" in line] == [
+        "  51 commits more, 52 lost",
+        "    and 1 more",
+        "    lost: and 2 more",
+    ]
+    assert lines.count(f"    lost: 1970-01-01 {0:012x} gone") == 50, "the ids differ further on"
 
 
 def test_commits_that_are_not_all_are_said_to_be_more() -> None:

@@ -20,7 +20,7 @@ from builder.errors import BuilderError, ProjectError
 from builder.lock.model import ImagePin, Lock
 from builder.oci import Platform
 from builder.project import Project
-from builder.settings import ProjectSettings
+from builder.settings.model import ProjectSettings
 from builder.trust.names import FILE as TRUST_FILE
 from builder.uses import uses
 from builder.variant import Variant

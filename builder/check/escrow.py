@@ -6,7 +6,7 @@ from builder.check.finding import Finding, warning_at
 from builder.lock import codec
 from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import GenesisPin, Lock, ModelPin, Pin, PullPin, SourcePin, WheelPin
-from builder.settings import GitMirror
+from builder.settings.model import GitMirror
 from builder.uses import uses
 from builder.variant import Variant
 

@@ -18,7 +18,7 @@ from builder.policy import (
     vllm_build_of,
 )
 from builder.project import Project
-from builder.settings import GenesisPolicy, Level
+from builder.settings.model import GenesisPolicy, Level
 from builder.variant import GenesisStep, Variant
 from builder.waivers import ended
 

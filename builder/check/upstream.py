@@ -11,7 +11,7 @@ from builder.errors import AuthError, BuilderError, GoneError, NetworkError, Pol
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index
 from builder.ports import Registry
-from builder.settings import ExpiryPolicy
+from builder.settings.model import ExpiryPolicy
 from builder.value import value
 
 

@@ -114,8 +114,7 @@ def conclude(
     Raises:
         BuilderError: A variant fails: the first of what stops it.
     """
-    errors = (error for trial in bump.trials for error in trial.errors)
-    error = next((e for e in errors if not allow_failing or isinstance(e, _UNTRIED)), None)
+    error = next((e for e in bump.errors if not allow_failing or isinstance(e, _UNTRIED)), None)
     written = () if dry_run or error else bumps.write(site.project, bump)
     text = report.text(bump)
     if written:
@@ -144,7 +143,7 @@ def _refusal(error: BuilderError, bump: Bump) -> BuilderError:
     """The first error, with what can be done about a bump that fails."""
     hint = f"{len(bump.failing)} of {len(bump.trials)} variants fail: {', '.join(bump.failing)}"
     more = "--allow-failing writes it anyway"
-    if any(isinstance(item, _UNTRIED) for trial in bump.trials for item in trial.errors):
+    if any(isinstance(item, _UNTRIED) for item in bump.errors):
         more = "what could not be tried is not written with --allow-failing, either"
     error.hint = "; ".join(filter(None, (error.hint, hint, more)))
     return error

@@ -12,7 +12,7 @@ from builder.escrow.keep import Kept, keep, record
 from builder.escrow.place import opened, parse
 from builder.lock.model import Escrow
 from builder.origin import place_of
-from builder.settings import FILE
+from builder.settings.model import FILE
 
 
 @project_command(

@@ -1,5 +1,5 @@
 """Results for people: aligned columns and sizes. Plain text, the same in a pipe and on a
-terminal."""
+terminal, which nothing in it steers."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from builder import quoting
 from builder.cli.settings import DONE, Settings
 from builder.errors import UsageError
 
@@ -60,7 +61,7 @@ def result(
     if settings.json:
         document(value)
         return
-    click.echo(text)
+    click.echo(quoting.harmless(text))
     if aside is not None and not settings.quiet:
         click.echo(aside, err=True)
 
@@ -70,7 +71,7 @@ def so_far(settings: Settings, value: Mapping[str, Any], text: str) -> None:
     if settings.json:
         click.get_current_context().find_root().obj[DONE] = value
     else:
-        click.echo(text)
+        click.echo(quoting.harmless(text))
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def one_by_one(settings: Settings, key: str) -> Iterator[Callable[[Mapping[str, 
         items.append(value)
         run[DONE] = {key: items}
         if not settings.json:
-            click.echo(text)
+            click.echo(quoting.harmless(text))
 
     yield tell
     if settings.json:

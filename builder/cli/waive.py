@@ -15,7 +15,7 @@ from builder.lock import codec
 from builder.lock.codec_waivers import GENESIS_ALLOWLIST, day
 from builder.lock.model import GenesisPin, VllmBuild, Waiver
 from builder.node.readers import TEXT_LIMIT
-from builder.settings import Level
+from builder.settings.model import Level
 from builder.variant import GenesisStep, Variant
 from builder.waivers import LONGEST, ended, identity, name_of, recorded, shown_build
 

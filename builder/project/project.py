@@ -12,8 +12,9 @@ from builder.node import did_you_mean, is_name, nearest
 from builder.project.trust import SIGNED, Acceptance, Trust
 from builder.project_files import Files, elsewhere
 from builder.recipe import OVERLAY_FILE, read_overlay, read_variant
-from builder.settings import FILE as SETTINGS_FILE
-from builder.settings import ProjectSettings, read_settings
+from builder.settings.model import FILE as SETTINGS_FILE
+from builder.settings.model import ProjectSettings
+from builder.settings.reader import read_settings
 from builder.strict_yaml import SIZE_LIMIT
 from builder.trust.names import FILE as TRUST_FILE
 from builder.variant import (

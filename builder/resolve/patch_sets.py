@@ -8,8 +8,8 @@ from builder.errors import IntegrityError
 from builder.genesis.eras import ERAS, Era
 from builder.lock.model import GenesisPin, Subtree
 from builder.ports import Git, GitEntry
+from builder.resolve.commits import between, moved_ref, settled
 from builder.resolve.found import Resolved
-from builder.resolve.moves import between, moved_ref, settled
 from builder.resolve.targets import find_target
 from builder.upstream import History
 

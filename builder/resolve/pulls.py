@@ -8,8 +8,8 @@ from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.lock.model import PullPin
 from builder.materials import keep_diff
 from builder.ports import Git, Store
+from builder.resolve.commits import between
 from builder.resolve.found import Resolved
-from builder.resolve.moves import between
 from builder.upstream import Distance, Forge, History, PullFacts
 
 _SHOWN = 5

@@ -8,8 +8,8 @@ from builder.digest import Digest, ObjectId
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import SourceFile, SourcePin
 from builder.ports import Git, GitEntry
+from builder.resolve.commits import between, moved_ref, settled
 from builder.resolve.found import Resolved
-from builder.resolve.moves import between, moved_ref, settled
 from builder.resolve.targets import find_target
 from builder.upstream import History
 

@@ -274,6 +274,20 @@ def test_what_a_lock_lacks_is_filled_in(builder: Builder, project: Path) -> None
     assert "9bfe9b03b12dd248d7ddf7354957d64073d57d75" in file.read_text()
 
 
+def test_what_is_completed_was_not_tried_and_is_recorded_as_before(
+    builder: Builder, project: Path
+) -> None:
+    file = project / LOCK
+    text = file.read_text().replace("  demo-patches:\n", "  demo-patches:\n    failing: [demo]\n")
+    kept = [line for line in text.splitlines(keepends=True) if "9bfe9b03" not in line]
+    file.write_text("".join(kept))
+    ran = builder("lock", "demo-patches")
+    assert ran.status == 0, ran.err
+    pin = Project(project).genesis["demo-patches"]
+    assert pin.payload is not None
+    assert pin.failing == ("demo",)
+
+
 def test_reports_are_one_document(builder: Builder) -> None:
     ran = builder("bump", "genesis", "demo-patches", NEW, "--dry-run", "--json")
     assert list(json.loads(ran.out)) == [

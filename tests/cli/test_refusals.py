@@ -1,10 +1,16 @@
 """What the command line refuses: words, statuses, streams, and nothing changed by it."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 
+from builder.cli import show
+from builder.cli.log import configure_logging
+from builder.cli.settings import Settings
+from builder.errors import PatchError
+from builder.verdict import Verdict
 from tests.cli.conftest import DEMO, Builder, tree
 
 REFUSED = [
@@ -216,3 +222,39 @@ def test_what_the_parser_refuses_is_one_line(
 ) -> None:
     ran = builder(*arguments)
     assert ran.err.splitlines()[0] == f"builder: error: {message}"
+
+
+HOSTILE = "\x1b]0;mine\x07\x1b[2J\r\u202etxt"
+SPELT = r"\x1b]0;mine\x07\x1b[2J\r\u202etxt"
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of a refusal and of what is logged: line ends and tabs stay."""
+    from builder.cli import variants
+
+    def refuse(*_: object, **__: object) -> None:
+        configure_logging(logging.WARNING)
+        logging.getLogger("builder.x").warning("%s\nlogged", HOSTILE)
+        raise PatchError(
+            HOSTILE,
+            hint=f"hint {HOSTILE}",
+            verdict=Verdict.REFUSED,
+            findings=(f"finding {HOSTILE}",),
+            difference=f"-{HOSTILE}\n+\tx\n",
+        )
+
+    monkeypatch.setattr(variants.command, "callback", refuse)
+    ran = builder("variants")
+    assert ran.status == 6
+    assert ran.err == (
+        f"builder: {SPELT}\nlogged\n"
+        f"builder: error: {SPELT}\n  finding {SPELT}\n"
+        f"\n-{SPELT}\n+\tx\n\n\n  hint: hint {SPELT}\n"
+    )
+
+
+def test_results_do_not_steer_the_terminal_either(capsys: pytest.CaptureFixture[str]) -> None:
+    show.result(Settings(directory=Path()), {}, f"one\n{HOSTILE}")
+    assert capsys.readouterr().out == f"one\n{SPELT}\n"

@@ -18,7 +18,7 @@ from builder.lock import codec
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, PullPin, SourcePin, Waiver, WheelPin
 from builder.project import Project
 from builder.schema_check import check, kind_of
-from builder.settings import GenesisPolicy
+from builder.settings.model import GenesisPolicy
 from builder.variant import (
     GenesisStep,
     LayoutBase,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from builder.digest import Digest
 from builder.lock import codec
 from builder.recipe import read_overlay, read_variant
-from builder.settings import read_settings
+from builder.settings.reader import read_settings
 from builder.trust.codec import read_policy
 from tests.trust.keys import public
 

@@ -19,7 +19,7 @@ from builder.lock.model import Lock
 from builder.project import Project
 from builder.project_files import Files
 from builder.recipe import read_variant
-from builder.settings import ProjectSettings
+from builder.settings.model import ProjectSettings
 from tests.lock.documents import DOCUMENTS, FILES, OVERLAY_FILES, READERS
 
 MakeProject = Callable[..., Path]

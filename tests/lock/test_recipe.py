@@ -11,15 +11,15 @@ from builder.lock.model import GenesisPin, ImagePin, Lock, ModelPin, PullPin, So
 from builder.oci import Platform
 from builder.recipe import read_overlay, read_variant
 from builder.reference import Reference
-from builder.settings import (
+from builder.settings.model import (
     GenesisPolicy,
     GitMirror,
     Level,
     ProjectSettings,
     RegistrySettings,
     SandboxSettings,
-    read_settings,
 )
+from builder.settings.reader import read_settings
 from builder.variant import (
     Action,
     Edit,

@@ -8,13 +8,13 @@ from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.cli.progress import NoProgress
 from builder.digest import Digest
-from builder.errors import GoneError
 from builder.lock.model import Escrow, ImagePin
 from builder.oci import OCI_INDEX, Index, Platform
 from builder.reference import Reference
 from builder.resolve.found import Resolved
 from builder.resolve.images import complete_image, newest_tag, ordered_tags, resolve_image
 from builder.upstream import Commit
+from tests.fakes import FakeHistory
 from tests.flow.images import PACKAGES, MadeImage, Tree, image, serve
 from tests.memory_store import MemoryStore
 from tests.standin.registry import StandIn
@@ -58,35 +58,29 @@ def with_vllm(
     )
 
 
-@dataclass
-class Commits:
-    """The History port over a dictionary: time and parent by commit."""
+class Commits(FakeHistory):
+    """Commits by time and parent, the last of them the tip: none is at hand, and what is asked for
+    is remembered."""
 
-    known: dict[str, tuple[int, str | None]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    def __init__(self, known: Mapping[str, tuple[int, str | None]] | None = None) -> None:
+        commits = {
+            commit: Commit(id=commit, time=time, subject="x", parents=(parent,) if parent else ())
+            for commit, (time, parent) in (known or {}).items()
+        }
+        super().__init__(commits, {"HEAD": next(reversed(commits))} if commits else {})
+        self.asked: list[str] = []
 
     def refs(self, repository: str) -> Mapping[str, str]:
         self.asked.append("refs")
-        return {"HEAD": next(reversed(self.known))} if self.known else {}
+        return super().refs(repository)
 
     def commit(self, repository: str, commit: str) -> Commit:
         self.asked.append(commit)
         assert len(commit) == 40, "History takes full ids"
-        if commit not in self.known:
-            raise GoneError(f"{repository}: no commit {commit}")
-        return Commit(id=commit, time=self.known[commit][0], subject="x")
+        return super().commit(repository, commit)
 
     def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
         return {}
-
-    def is_ancestor(self, repository: str, ancestor: str, commit: str) -> bool:
-        here: str | None = commit
-        while here is not None and here != ancestor:
-            here = self.known[here][1]
-        return here == ancestor
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"{name} is not for this")
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """The newest of some tags: by commits, by time, and never by a guess (cases 14, 36)."""
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from builder.errors import GoneError, NetworkError, ProjectError, RateLimitError
 from builder.lock.model import ImagePin
 from builder.oci import Manifest, Platform
 from builder.resolve.newest import creation
-from builder.upstream import Commit
+from tests.fakes import FakeHistory
 from tests.flow.images import MadeImage, image, index_of
 from tests.resolve.image_world import ARM64, SYSTEM, Commits, World
 from tests.standin.registry import Reply
@@ -56,7 +56,7 @@ def nightlies(world: World) -> None:
 def test_the_newest_commit_is_that_of_the_newest_tag(world: World) -> None:
     nightlies(world)
     world.registry.page_size = 2
-    history = Commits(dict(HISTORY))
+    history = Commits(HISTORY)
     assert world.newest(by_commit(world), history) == f"nightly-{IDS[3]}"
     assert history.asked == ["refs", IDS[3], *sorted(IDS)]  # first the whole branch, at once
     made = str(created("2026-05-01T00:00:00Z").digest)
@@ -78,7 +78,7 @@ def test_what_names_no_commit_in_full_is_left_out_aloud(
     unknown = "e" * 40
     for part in (IDS[0], IDS[1], unknown, "x86_64", IDS[3][:12], IDS[2].upper(), f"{IDS[3]}-arm"):
         world.tag(f"nightly-{part}", made)
-    history = Commits(dict(HISTORY))
+    history = Commits(HISTORY)
     assert world.newest(by_commit(world), history) == f"nightly-{IDS[1]}"
     assert set(history.asked) == {"refs", IDS[3], IDS[0], IDS[1], unknown}
     at = "lockfiles/vllm.yaml:3: vllm.it: left out,"
@@ -103,7 +103,7 @@ def test_a_repository_that_cannot_be_asked_is_no_repository_without_commits(worl
     nightlies(world)
 
     class Down(Commits):
-        def commit(self, repository: str, commit: str) -> "NetworkError":  # type: ignore[override]
+        def commit(self, repository: str, commit: str) -> NoReturn:
             raise NetworkError(f"{repository}: no answer in time")
 
     with pytest.raises(NetworkError, match="no answer in time"):
@@ -114,16 +114,16 @@ def test_commits_of_one_time_are_ordered_by_their_history_and_otherwise_not(worl
     nightlies(world)
     pair = {IDS[0]: (1000, IDS[1]), IDS[1]: (1000, IDS[2]), IDS[2]: (1000, None)}
     world.untag(f"nightly-{IDS[3]}")
-    assert world.newest(by_commit(world), Commits(dict(pair))) == f"nightly-{IDS[0]}"
+    assert world.newest(by_commit(world), Commits(pair)) == f"nightly-{IDS[0]}"
     apart = dict.fromkeys(IDS, (1000, None))
     with pytest.raises(ProjectError) as caught:
-        world.newest(by_commit(world), Commits(dict(apart)))
+        world.newest(by_commit(world), Commits(apart))
     names = sorted(f"nightly-{name}" for name in IDS[:3])
     assert caught.value.message == (
         "lockfiles/vllm.yaml:3: vllm.it: nothing says which of the tags 'nightly-*' is the newest;"
         f" of one time: {', '.join(names)}"
     )
-    assert world.ordered(by_commit(world), Commits(dict(apart))) == tuple(names)
+    assert world.ordered(by_commit(world), Commits(apart)) == tuple(names)
 
 
 def test_the_newest_is_passed_over_while_it_lacks_the_platform_or_is_not_whole(
@@ -134,7 +134,7 @@ def test_the_newest_is_passed_over_while_it_lacks_the_platform_or_is_not_whole(
     world.tag(f"nightly-{IDS[1]}", index_of(arm64=arm, amd64=amd), amd, arm)
     world.tag(f"nightly-{IDS[2]}", index_of(arm64=arm), arm)
     world.tag(f"nightly-{IDS[3]}", index_of(amd64=created("2026-05-09T00:00:00Z", "lost")))
-    history = Commits(dict(HISTORY))
+    history = Commits(HISTORY)
     assert world.newest(by_commit(world), history) == f"nightly-{IDS[1]}"
     host = world.registry.host
     first, second = (record.getMessage() for record in caplog.records)
@@ -274,11 +274,9 @@ def test_commits_that_are_at_hand_are_looked_at_all_at_once(world: World) -> Non
     nightlies(world)
 
     class Here(Commits):
-        def at_hand(self, repository: str, commits: Iterable[str]) -> Mapping[str, Commit]:
-            found = (each for each in commits if each in self.known)
-            return {each: Commit(id=each, time=self.known[each][0], subject="") for each in found}
+        at_hand = FakeHistory.at_hand
 
-    history = Here(dict(HISTORY))
+    history = Here(HISTORY)
     assert len(world.ordered(by_commit(world), history)) == len(IDS)
     assert set(history.asked) == {"refs", IDS[3]}, "each by itself is a process, or a question"
 
