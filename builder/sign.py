@@ -9,13 +9,14 @@ from builder.keys.signer import Signer
 from builder.oci import Index, Manifest
 from builder.signatures.place import Place
 from builder.signatures.publish import Published, Signable, publish
+from builder.statements import Kind
 from builder.verification.verify import Verified, any_of, verify
 
 
 def sign(
     images: Sequence[Signable], signer: Signer, *, place: Place, again: Place
 ) -> tuple[Published, tuple[Verified, ...]]:
-    """Sign ``images`` in ``place``; then verify those that something is said of, as anybody would.
+    """Sign ``images`` in ``place``; then verify them as anybody would.
 
     Args:
         images: See :func:`signables`.
@@ -28,9 +29,14 @@ def sign(
     published = publish(images, signer, place)
     enough = any_of([signer.public])
     verified = tuple(
-        verify(item.image.digest, again, keys=[signer.public], enough=enough)
+        verify(
+            item.image.digest,
+            again,
+            keys=[signer.public],
+            enough=enough,
+            demanded=tuple(Kind) if item.statements else (),
+        )
         for item in images
-        if item.statements
     )
     return published, verified
 
@@ -46,10 +52,11 @@ def signables(
 
     Args:
         top: What the reference names now.
-        statements: What is said of which image: of one of these, at least.
+        statements: What is said of which image, by whoever built it.
 
     Raises:
-        IntegrityError: It names other images than those that something is to be said of.
+        IntegrityError: It names other images than those that something is to be said of: who
+            replaces an index between push and sign must not get a signature for what he added.
     """
     members = top.manifests if isinstance(top, Index) else ()
     images = (top.descriptor, *members)
@@ -58,6 +65,12 @@ def signables(
         raise IntegrityError(
             f"{reference} is {top.digest}, and {', '.join(missing)} is not in it",
             hint="what was built here is not what is published there: builder push, then sign",
+        )
+    if foreign := [str(item.digest) for item in members if item.digest not in statements]:
+        raise IntegrityError(
+            f"{reference} lists {', '.join(foreign)}, which was not built here",
+            hint="an index is signed with all that is in it: build those, too (--platform), or look"
+            " at who may push there",
         )
     return tuple(
         Signable(image=image, reference=reference, statements=statements.get(image.digest, ()))

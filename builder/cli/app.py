@@ -34,11 +34,12 @@ COMMANDS = {
     "matrix": "List the variants as jobs for a CI.",
     "escrow": "Keep what variants need from outside in a place of ours.",
     "check": "Say everything that can be said without building.",
-    "compose": "Pin the images of compose files by digest, or check that they are.",
+    "compose": "Pin the images of compose files by digest, or check them.",
     "trust": "Say whose signatures count, and hold others to it.",
     "sign": "Sign a built variant where it was published.",
     "verify": "Say whether an image is what somebody we trust says it is.",
-    "waive": "Let a variant build on a base that its patch set does not list.",
+    "image-verifier": "Answer containerd whether an image may be pulled.",
+    "waive": "Let a variant build on a base that is not on a list.",
     "patches": "Show what became of each patch of a patch set.",
     "why": "Say which step and pin is responsible for a file.",
     "explain": "Say why two builds differ.",
@@ -112,7 +113,7 @@ class App(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"builder.cli.{cmd_name}")
+        module = importlib.import_module(f"builder.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

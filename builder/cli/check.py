@@ -24,6 +24,8 @@ from builder.pinned_base import obtain_pinned
 from builder.pipeline import copies_of, obtain
 from builder.ports import Registry
 from builder.project import Project
+from builder.settings import FILE as SETTINGS_FILE
+from builder.settings import ProjectSettings
 from builder.variant import LayoutBase, Variant
 from builder.world import World
 
@@ -43,14 +45,17 @@ def command(context: click.Context, site: Site, variants: tuple[str, ...], upstr
     if upstream and site.settings.offline:
         raise UsageError("--upstream asks the network, and --offline forbids it")
     try:
-        platform, store = site.platform, site.store
+        ours, platform, store = site.ours, site.platform, site.store
     except ProjectError:  # builder.yaml cannot be read, which is one of the findings
+        ours = ProjectSettings(at=SETTINGS_FILE)
         platform, store = site.asked or DEFAULT_PLATFORM, open_store(site.settings)
     at_hand = AtHand(
         store=store,
         materials=lambda lock: _materials(site.project, lock, store),
         facts=lambda pin, materials: facts_of(pin, materials, store=store, keep=False),
-        base=lambda variant: _base(site, variant, store, platform),
+        base=lambda variant: _base(
+            site.project, variant, open_world(site.settings, ours, store), platform
+        ),
     )
     with ExitStack() as closing:
         findings = check(
@@ -85,15 +90,15 @@ def _materials(project: Project, lock: Lock, store: FileStore) -> PinnedMaterial
     )
 
 
-def _base(site: Site, variant: Variant, store: FileStore, platform: Platform) -> Base | None:
+def _base(project: Project, variant: Variant, world: World, platform: Platform) -> Base | None:
     """Of a layout nothing is copied into the store."""
     if isinstance(variant.base, LayoutBase):
-        layout = site.project.root / variant.base.layout
-        origin = open_world(site.settings, site.project, store).open_layout(layout)
+        layout = project.root / variant.base.layout
+        origin = world.open_layout(layout)
         kept, at = FileStore(layout), f"{variant.at}: base"
         return bases.obtain(variant.base.digest, platform, origin=origin, store=kept, at=at)
-    world = replace(open_world(site.settings, site.project, store), make_registry=_nowhere)
-    return obtain(site.project, variant, world=world, platform=platform)
+    offline = replace(world, make_registry=_nowhere)
+    return obtain(project, variant, world=offline, platform=platform)
 
 
 def _upstream(site: Site, world: World, platform: Platform) -> Upstream:

@@ -30,7 +30,7 @@ FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type
 
 @click.group("compose", cls=Commands)
 def command() -> None:
-    """Pin the images of compose files by digest, or check that they are."""
+    """Pin the images of compose files by digest, or check them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

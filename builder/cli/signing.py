@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder import notes
 from builder.build_record import recorded
 from builder.cli.keyring import keyring_of
 from builder.cli.places import Spot, spot_of
@@ -82,11 +83,17 @@ def sign_there(image: Digest, where: str, signer: Signer, *, site: Site, world: 
 
     Raises:
         GoneError: There is nothing at ``where``.
-        IntegrityError: Another image is.
+        IntegrityError: Another image is, or an index that lists another one than were built here.
     """
     spot = spot_of(where, world=world, at="REF")
-    said = {image: statements(recorded(image, site.store), name=spot.repository)}
-    images = signables(_there(spot), said, reference=spot.reference)
+    top = _there(spot)
+    members = {item.digest for item in top.manifests} if isinstance(top, Index) else set()
+    said = {
+        item: statements(recorded(item, site.store), name=spot.repository)
+        for item in (image, *sorted(members - {image}, key=str))
+        if item == image or site.store.note(notes.IMAGE, item.hex) is not None
+    }
+    images = signables(top, said, reference=spot.reference)
     published, _ = sign(images, signer, place=spot.open(), again=spot.open())
     return Signed(
         spot=spot,

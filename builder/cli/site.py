@@ -24,12 +24,14 @@ from builder.cli.settings import (
     command_with_settings,
     platform_option,
 )
-from builder.cli.world import open_project, open_store, open_world, platform_of, today
+from builder.cli.world import is_project, open_project, open_store, open_world, platform_of, today
 from builder.digest import Digest
 from builder.errors import ProjectError, UsageError
 from builder.oci import Platform
 from builder.pipeline import kept
 from builder.project import Project
+from builder.settings import FILE as SETTINGS_FILE
+from builder.settings import ProjectSettings
 from builder.world import World
 
 if TYPE_CHECKING:
@@ -42,23 +44,34 @@ class Site:
     Args:
         settings: The shared options.
         asked: ``--platform``.
+        anywhere: The command works where no project is, too: then nothing is stated, and whoever
+            asks for the project is refused.
     """
 
-    def __init__(self, settings: Settings, asked: Platform | None = None) -> None:
+    def __init__(
+        self, settings: Settings, asked: Platform | None = None, *, anywhere: bool = False
+    ) -> None:
         self.settings = settings
         self.asked = asked
+        self.homeless = anywhere and not is_project(settings)
+        """Whether there is no project here, and none is needed."""
 
     @cached_property
     def project(self) -> Project:
         return open_project(self.settings)
 
     @cached_property
+    def ours(self) -> ProjectSettings:
+        """What builder.yaml says, if anything."""
+        return ProjectSettings(at=SETTINGS_FILE) if self.homeless else self.project.settings
+
+    @cached_property
     def platform(self) -> Platform:
-        return platform_of(self.project, self.asked)
+        return platform_of(self.ours, self.asked)
 
     @cached_property
     def store(self) -> FileStore:
-        return open_store(self.settings, self.project)
+        return open_store(self.settings, self.ours)
 
     @cached_property
     def today(self) -> date:
@@ -89,20 +102,25 @@ class Site:
         leads nowhere makes no store."""
         for name in variants:
             self.project.variant(name)
-        with ExitStack() as closing:
-            world = open_world(self.settings, self.project, self.store, closing=closing)
-            closing.enter_context(world.store.lease())
+        with self.looking() as world, world.store.lease():
             yield world
+
+    @contextmanager
+    def looking(self) -> Iterator[World]:
+        """As :meth:`at_work`, for those who write nothing to the store: it need not be there."""
+        with ExitStack() as closing:
+            yield open_world(self.settings, self.ours, self.store, closing=closing)
 
 
 def project_command(
-    name: str, *parameters: Callable[[Any], Any]
+    name: str, *parameters: Callable[[Any], Any], anywhere: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """A command on a project: its own parameters, ``--platform``, and the shared options."""
+    """A command on a project: its own parameters, ``--platform``, and the shared options.
+    ``anywhere``: see :class:`Site`."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
         def on_site(settings: Settings, platform: Platform | None, **given: Any) -> None:
-            function(Site(settings, platform), **given)
+            function(Site(settings, platform, anywhere=anywhere), **given)
 
         command = command_with_settings(update_wrapper(on_site, function))
         for parameter in reversed((*parameters, platform_option, *SHARED)):

@@ -1,6 +1,6 @@
 """``builder trust export``."""
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
@@ -8,13 +8,14 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.digest import Digest
 from builder.errors import EnvironmentFault, ProjectError, UsageError
 from builder.trust.names import FILE
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
 
-FORMATS = ("containers", "kyverno", "cosign")
+FORMATS = ("containers", "kyverno", "cosign", "containerd")
 
 
 @click.command("export")
@@ -71,6 +72,17 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
             from builder.trust.export.kyverno import kyverno
 
             return kyverno(policy, today=site.today)
+        case "containerd":
+            from builder.trust.export.containerd import containerd
+
+            accepted = site.project.accepted()
+            assert accepted is not None
+            return containerd(
+                policy,
+                project=PurePosixPath(site.settings.directory.resolve()),
+                anchor=Digest.of(accepted.raw),
+                today=site.today,
+            )
         case _:
             from builder.trust.export.cosign import cosign
 

@@ -1,25 +1,20 @@
 """``builder verify``."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from builder.adapters.keys.signers import read_public_file
 from builder.attest.statement import Statement
 from builder.cli import show
 from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site, project_command
-from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, UsageError
-from builder.keys.public import PublicKey
-from builder.oci import Manifest, Platform
+from builder.cli.verifying import by_keys, by_policy, verify_at
+from builder.errors import IntegrityError, UsageError
+from builder.oci import Platform
 from builder.pipeline import build
-from builder.reference import Reference
 from builder.statements import Kind
-from builder.verification.verify import Enough, Verified, any_of, verify
-from builder.world import World
+from builder.verification.verify import Verified
 
 
 @project_command(
@@ -41,6 +36,7 @@ from builder.world import World
         help="Which statements must be there (default: all of them).",
     ),
     click.option("--rebuild", is_flag=True, help="Bake it again from this project, and compare."),
+    anywhere=True,
 )
 def command(
     site: Site, target: str, keys: tuple[Path, ...], demanded: tuple[str, ...], rebuild: bool
@@ -49,63 +45,28 @@ def command(
 
     Its signatures are verified, then its manifest statement, then the image is held to that: every
     layer in its place, the base's first, and the files of those that are here. No layer is
-    downloaded. Without --key the project's trust.yaml says who may sign what.
+    downloaded. Of an index it takes that somebody signed it, too. Without --key the trust.yaml of
+    the project says who may sign what.
     """
-    with site.at_work() as world:
+    with site.looking() as world:
         spot = spot_of(target, world=world, at="REF")
-        image = _image(spot, site)
-        known, enough = _trusted(site, keys, image, spot)
-        verified = verify(
-            image,
-            spot.open(),
-            keys=known,
-            enough=enough,
-            demanded=[Kind(kind) for kind in demanded] or tuple(Kind),
-            at_hand=lambda digest: spot.at_hand(digest, site.store),
-        )
+        trusted = by_keys(keys) if keys else by_policy(site, spot)
+        demands = [Kind(kind) for kind in demanded] or tuple(Kind)
+        verified = verify_at(spot, site, trusted, demanded=demands)
         if rebuild:
-            _rebuild(verified, site, world, at=spot.reference)
+            _rebuild(verified, site, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
 
 
-def _trusted(
-    site: Site, files: Sequence[Path], image: Digest, spot: Spot
-) -> tuple[Sequence[PublicKey], Enough]:
-    """The keys that may vouch for the image, and how many it takes: those that are given, of which
-    any one will do, else those of the project's trust policy."""
-    if files:
-        given = tuple(read_public_file(file) for file in files)
-        return given, any_of(given)
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise UsageError(
-            "no key is trusted: the project has no trust.yaml", hint="give a public key with --key"
-        )
-    from builder.trust.judge import enough_for, public_keys
-
-    repository = None if spot.layers is not None else Reference.parse(spot.repository)
-    enough = enough_for(policy, image=image, repository=repository, today=site.today)
-    return public_keys(policy), enough
-
-
-def _image(spot: Spot, site: Site) -> Digest:
-    """The image, or of an index the one of the platform."""
-    top = spot.top()
-    if top is None:
-        raise GoneError(f"{spot.reference}: there is no such image")
-    if isinstance(top, Manifest):
-        return top.digest
-    return top.select(site.platform, at=spot.reference).digest
-
-
-def _rebuild(verified: Verified, site: Site, world: World, *, at: str) -> None:
+def _rebuild(verified: Verified, site: Site, *, at: str) -> None:
     """Bake the variant that the manifest statement names, every step of it, and compare."""
     claim = verified.claims.get(str(Kind.MANIFEST))
     if claim is None or not isinstance(claim.said, Statement):
         raise UsageError("--rebuild needs the manifest statement", hint="demand it, too")
     name = claim.said.predicate["variant"]["name"]
     platform = Platform.parse(claim.said.predicate["platform"], at=at)
-    made = build(site.project, name, world=world, platform=platform, check=True, named=False)
+    with site.at_work(name) as world:
+        made = build(site.project, name, world=world, platform=platform, check=True, named=False)
     if made.image.digest != verified.image:
         raise IntegrityError(
             f"{at}: expected {verified.image}, baking {name!r} here gives {made.image.digest}",

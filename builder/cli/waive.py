@@ -38,7 +38,7 @@ def command(
     author: str | None,
     listed: bool,
 ) -> None:
-    """Let a variant build on a base that its patch set does not list.
+    """Let a variant build on a base that is not on a list.
 
     The waiver is written to lockfiles/waivers.yaml: for this vLLM build, under this commit of
     the patch set, until the end of a day in UTC. To take it back, remove it there.

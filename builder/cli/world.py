@@ -16,6 +16,7 @@ from builder.oci import Platform
 from builder.origin import Origin
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Acceptance, Project
+from builder.settings import ProjectSettings
 from builder.world import World
 
 if TYPE_CHECKING:
@@ -46,16 +47,21 @@ def memory_of(settings: Settings) -> "FileMemory":
     return FileMemory(state_directory(settings.environment), settings.directory)
 
 
-def platform_of(project: Project, asked: Platform | None) -> Platform:
+def is_project(settings: Settings) -> bool:
+    """Whether there is a project in ``-C DIR``."""
+    return (settings.directory / "variants").is_dir()
+
+
+def platform_of(ours: ProjectSettings, asked: Platform | None) -> Platform:
     """``--platform``, the project's, or linux/amd64."""
-    return asked or project.settings.platform or DEFAULT_PLATFORM
+    return asked or ours.platform or DEFAULT_PLATFORM
 
 
 def store_of(settings: Settings) -> FileStore:
     """The store for commands that look after it: they work without a project, too."""
-    if settings.store is not None or not (settings.directory / "variants").is_dir():
+    if settings.store is not None or not is_project(settings):
         return FileStore(settings.store_path)
-    return open_store(settings, open_project(settings))
+    return open_store(settings, open_project(settings).settings)
 
 
 def today() -> date:
@@ -68,16 +74,16 @@ def now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def open_store(settings: Settings, project: Project | None = None) -> FileStore:
+def open_store(settings: Settings, ours: ProjectSettings | None = None) -> FileStore:
     """The store that the command line, the environment or the project names."""
-    if settings.store is None and project is not None and project.settings.store is not None:
-        return FileStore(project.root / project.settings.store)
+    if settings.store is None and ours is not None and ours.store is not None:
+        return FileStore(settings.directory / ours.store)
     return FileStore(settings.store_path)
 
 
 def open_world(
     settings: Settings,
-    project: Project,
+    ours: ProjectSettings,
     store: FileStore | None = None,
     *,
     closing: ExitStack | None = None,
@@ -86,13 +92,13 @@ def open_world(
 
     Args:
         settings: The shared options.
-        project: The project.
+        ours: What the project in ``-C DIR`` says; the defaults where there is none.
         store: Without it, the one of the settings.
         closing: Closes what was opened, when it is left.
     """
     if store is None:
-        store = open_store(settings, project)
-    adapters = _Adapters(settings, project, store, closing or ExitStack())
+        store = open_store(settings, ours)
+    adapters = _Adapters(settings, ours, store, closing or ExitStack())
     return World(
         store=store,
         progress=progress_for(settings),
@@ -115,17 +121,17 @@ class _Adapters:
     """Each one is loaded when it is made."""
 
     def __init__(
-        self, settings: Settings, project: Project, store: FileStore, closing: ExitStack
+        self, settings: Settings, ours: ProjectSettings, store: FileStore, closing: ExitStack
     ) -> None:
         self.settings = settings
-        self.project = project
+        self.ours = ours
         self.store = store
         self.closing = closing
 
     def registry(self) -> Registry:
         from builder.adapters.registry.client import RegistryClient
 
-        client = RegistryClient(_registry_configuration(self.settings, self.project))
+        client = RegistryClient(_registry_configuration(self.settings, self.ours))
         return self.closing.enter_context(client)
 
     def git(self) -> Git:
@@ -133,7 +139,7 @@ class _Adapters:
 
         return GitMirror(
             self.store.paths.root / "git",
-            mirrors=_git_mirrors(self.settings, self.project),
+            mirrors=_git_mirrors(self.settings, self.ours),
             offline=self.settings.offline,
         )
 
@@ -142,7 +148,7 @@ class _Adapters:
 
         return GitHistory(
             self.store.paths.root / "git",
-            mirrors=_git_mirrors(self.settings, self.project),
+            mirrors=_git_mirrors(self.settings, self.ours),
             offline=self.settings.offline,
         )
 
@@ -151,7 +157,7 @@ class _Adapters:
 
         environment = self.settings.environment
         return ForgeClient(
-            {item.host: item.api for item in self.project.settings.forges},
+            {item.host: item.api for item in self.ours.forges},
             token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
             offline=self.settings.offline,
         )
@@ -169,7 +175,7 @@ class _Adapters:
         from builder.adapters.wheelhouse import Wheelhouse
 
         cache = self.store.paths.root / "wheels"
-        return Wheelhouse(self.project.root, cache=cache, offline=self.settings.offline)
+        return Wheelhouse(self.settings.directory, cache=cache, offline=self.settings.offline)
 
     def layout(self, path: Path) -> Origin:
         from builder.adapters.layout import LayoutOrigin
@@ -189,7 +195,7 @@ class _Adapters:
         """As builder.yaml says; otherwise namespaces where they work, and else the engine."""
         from builder.adapters.sandbox import NamespaceSandbox, choose
 
-        use = self.project.settings.sandbox.use
+        use = self.ours.sandbox.use
         if use == "linux-namespaces":
             return NamespaceSandbox()
         if use == "docker-engine":
@@ -200,7 +206,7 @@ class _Adapters:
         from builder.adapters.sandbox import EngineSandbox
         from builder.load import pull
 
-        stated = self.project.settings.sandbox.image
+        stated = self.ours.sandbox.image
         engine = self.engine()
         if stated is not None:
             engine.pull(stated)
@@ -216,18 +222,18 @@ class _Adapters:
         return EngineSandbox(str(image_id), base_url=self.engine_url)
 
 
-def _git_mirrors(settings: Settings, project: Project) -> dict[str, str]:
+def _git_mirrors(settings: Settings, ours: ProjectSettings) -> dict[str, str]:
     """The project's git mirrors (paths are relative to it), under those of the environment."""
-    ours = {
+    stated = {
         mirror.prefix: mirror.target
         if ":" in mirror.target
-        else str(project.root.resolve() / mirror.target)
-        for mirror in project.settings.git_mirrors
+        else str(settings.directory.resolve() / mirror.target)
+        for mirror in ours.git_mirrors
     }
-    return ours | {prefix: to for prefix, to in settings.mirrors.items() if "/" in prefix}
+    return stated | {prefix: to for prefix, to in settings.mirrors.items() if "/" in prefix}
 
 
-def _registry_configuration(settings: Settings, project: Project) -> "RegistryConfiguration":
+def _registry_configuration(settings: Settings, ours: ProjectSettings) -> "RegistryConfiguration":
     """The project's registries, under the locations that the environment gives."""
     from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
 
@@ -237,9 +243,9 @@ def _registry_configuration(settings: Settings, project: Project) -> "RegistryCo
             mirrors=item.mirrors,
             mirror_tags=item.tags,
             plain_http=True if item.plain_http else None,
-            ca_file=None if item.ca is None else project.root / item.ca,
+            ca_file=None if item.ca is None else settings.directory / item.ca,
         )
-        for item in project.settings.registries
+        for item in ours.registries
     }
     for host, location in settings.mirrors.items():
         if "/" not in host:

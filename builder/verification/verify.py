@@ -7,6 +7,7 @@ from builder.digest import Digest
 from builder.errors import (
     BuilderError,
     IntegrityError,
+    PolicyError,
     SignatureError,
     UnsignedError,
     UntrustedError,
@@ -134,14 +135,22 @@ def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int:
 def _best(
     what: str, types: Sequence[str | None], examined: Examined, enough: Enough, *, at: str
 ) -> Vouched:
-    """What most keys vouch for, if they are enough. Of two that differ neither is taken for the
-    other: each needs its own keys."""
+    """What enough keys vouch for. Of two that differ neither is taken for the other: each needs its
+    own keys. That others say something else, too, is no refusal: whoever has a key that counts no
+    more could make every image untrusted by that. Where none is enough, what most keys vouch for
+    says why."""
     asked = [item for item in examined.vouched if item.predicate_type in types]
     if not asked:
         raise _missing(what, examined, at=at)
-    best = max(asked, key=lambda item: len(item.keys))
-    enough(what, best.keys)
-    return best
+    refusals = []
+    for item in sorted(asked, key=lambda item: -len(item.keys)):
+        try:
+            enough(what, item.keys)
+        except PolicyError as error:
+            refusals.append(error)
+        else:
+            return item
+    raise refusals[0]
 
 
 def _missing(what: str, examined: Examined, *, at: str) -> BuilderError:

@@ -6,7 +6,7 @@ from builder.attest.statement import Statement
 from builder.errors import IntegrityError
 from builder.keys.public import PublicKey
 from builder.signatures.found import Found, Said
-from builder.value import field, value
+from builder.value import value
 
 
 @value
@@ -18,7 +18,6 @@ class Vouched:
 
     said: Said
     keys: tuple[PublicKey, ...]
-    signed: bytes = field(repr=False)
 
     @property
     def predicate_type(self) -> str | None:
@@ -43,8 +42,10 @@ class Examined:
 def examine(found: Sequence[Found], keys: Iterable[PublicKey]) -> Examined:
     """Check every signature with every key, and read what is signed by one of them."""
     known = tuple(dict.fromkeys(keys))
-    made: dict[bytes, list[PublicKey]] = {}
-    first: dict[bytes, Found] = {}
+    # Bytes that are read in two ways are two things: an envelope's encoding beside the image as if
+    # it were the older form is no reason to pass by the envelope.
+    made: dict[tuple[bool, bytes], list[PublicKey]] = {}
+    first: dict[tuple[bool, bytes], Found] = {}
     doubtful: list[str] = []
     strangers = 0
     for item in found:
@@ -54,15 +55,16 @@ def examine(found: Sequence[Found], keys: Iterable[PublicKey]) -> Examined:
             strangers += not named
             doubtful += [f"{item.at}: not a signature of {key.fingerprint}" for key in named]
             continue
-        first.setdefault(item.signed, item)
-        held = made.setdefault(item.signed, [])
+        what = (item.envelope is None, item.signed)
+        first.setdefault(what, item)
+        held = made.setdefault(what, [])
         held += [key for key in makers if key not in held]
     vouched = []
-    for signed, held in made.items():
+    for what, held in made.items():
         try:
-            said = first[signed].read(held[0])
+            said = first[what].read(held[0])
         except IntegrityError as error:
             doubtful.append(error.message)
             continue
-        vouched.append(Vouched(said=said, keys=tuple(held), signed=signed))
+        vouched.append(Vouched(said=said, keys=tuple(held)))
     return Examined(vouched=tuple(vouched), doubtful=tuple(doubtful), strangers=strangers)

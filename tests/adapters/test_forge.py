@@ -420,7 +420,7 @@ def test_builder_yaml_says_where_the_api_is(hub: GitHub, tmp_path: Path) -> None
     settings = Settings(
         directory=tmp_path, store=tmp_path / "store", environment={"GITHUB_TOKEN": "secret"}
     )
-    world = open_world(settings, open_project(settings))
+    world = open_world(settings, open_project(settings).settings)
     facts = world.forge.pull("git@github.com:acme/vllm.git", 7)
     assert facts is not None
     assert facts.head == HEAD

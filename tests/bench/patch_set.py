@@ -65,8 +65,8 @@ class PatchSet:
             BuilderError: It cannot be built.
         """
         project = open_project(settings)
-        store = open_store(settings, project)
-        world = open_world(settings, project, store)
+        store = open_store(settings, project.settings)
+        world = open_world(settings, project.settings, store)
         # What it warns of is told where it is baked for its own sake.
         logging.getLogger("builder").addHandler(logging.NullHandler())
         recorded = Recorded(world.make_sandbox(None))

@@ -122,7 +122,7 @@ def _keys(value: object) -> Iterator[str]:
 
 
 def test_every_command_has_its_section() -> None:
-    sections = re.findall(r"^### (\w+)$", TEXT, re.MULTILINE)
+    sections = re.findall(r"^### ([\w-]+)$", TEXT, re.MULTILINE)
     assert sorted(sections) == sorted(COMMANDS)
 
 

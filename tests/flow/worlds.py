@@ -159,7 +159,7 @@ class Tiny:
         settings = Settings(
             directory=self.root, store=store or self.store_path, environment=environment
         )
-        return project, open_world(settings, project)
+        return project, open_world(settings, project.settings)
 
     def bake(
         self,

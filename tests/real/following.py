@@ -53,7 +53,7 @@ def _machine(there: Upstream, scratch: Path) -> World:
     settings = Settings(
         directory=ROOT, store=scratch / "store", environment={"BUILDER_MIRRORS": there.mirrors}
     )
-    return open_world(settings, Project(ROOT))
+    return open_world(settings, Project(ROOT).settings)
 
 
 def _nightlies(there: Upstream, machine: World, claims: Claims) -> None:

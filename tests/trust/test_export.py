@@ -14,6 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.digest import Digest
 from builder.errors import PolicyError
 from builder.trust.codec import read_policy
 from builder.trust.export.chosen import Export
@@ -224,8 +225,14 @@ def test_the_script_wants_a_digest(tmp_path: Path) -> None:
 
 
 def test_containerd_gets_a_program_that_asks_builder() -> None:
-    export = containerd(policy(), project=PurePosixPath("/srv/a b"), today=date(2027, 1, 1))
-    assert export.files["bin/builder"] == (
-        b"#!/bin/sh\nexec builder -C '/srv/a b' image-verifier \"$@\"\n"
+    export = containerd(
+        policy(), project=PurePosixPath("/srv/a b"), anchor=Digest.of(b"v"), today=date(2027, 1, 1)
+    )
+    assert (
+        export.files["bin/builder"]
+        == (
+            f"#!/bin/sh\nexport BUILDER_TRUST={Digest.of(b'v')}\n"
+            "exec builder -C '/srv/a b' image-verifier \"$@\"\n"
+        ).encode()
     )
     assert b"io.containerd.image-verifier.v1.bindir" in export.files["config.toml"]

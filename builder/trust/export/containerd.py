@@ -8,6 +8,7 @@ import shlex
 from datetime import date
 from pathlib import PurePosixPath
 
+from builder.digest import Digest
 from builder.trust.export.chosen import Export, chosen
 from builder.trust.model import Policy
 
@@ -23,17 +24,19 @@ version = 3
 """
 
 
-def containerd(policy: Policy, *, project: PurePosixPath, today: date) -> Export:
+def containerd(policy: Policy, *, project: PurePosixPath, anchor: Digest, today: date) -> Export:
     """A program for ``bin_dir``, and the part of config.toml that names the directory.
 
     Args:
         project: The project, as the machine that runs containerd has it.
+        anchor: The version that is accepted: nobody accepts one there by hand.
 
     Raises:
         PolicyError: A role has too few keys.
     """
     chosen(policy, today)
-    script = f'#!/bin/sh\nexec builder -C {shlex.quote(str(project))} image-verifier "$@"\n'
+    command = f"exec builder -C {shlex.quote(str(project))} image-verifier"
+    script = f'#!/bin/sh\nexport BUILDER_TRUST={anchor}\n{command} "$@"\n'
     return Export(
         files={
             "bin/builder": script.encode(),
@@ -41,5 +44,6 @@ def containerd(policy: Policy, *, project: PurePosixPath, today: date) -> Export
         },
         remarks=(
             f"bin/builder goes to {DIRECTORY}: with nothing there, containerd pulls everything",
+            f"it asks the project in {project}, which leads on from this version",
         ),
     )

@@ -1,0 +1,80 @@
+"""An image held to what vouches for it, wherever it is: for people, and for container engines."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.adapters.keys.signers import read_public_file
+from builder.cli.places import Spot
+from builder.cli.site import Site
+from builder.digest import Digest
+from builder.errors import GoneError, UsageError
+from builder.keys.public import PublicKey
+from builder.oci import Index
+from builder.reference import Reference
+from builder.statements import Kind
+from builder.verification.verify import Enough, Verified, any_of, verify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trusted:
+    """The keys that may vouch for images of a place, and how many of them it takes for one."""
+
+    keys: Sequence[PublicKey]
+    enough: Callable[[Digest], Enough]
+
+
+def by_keys(files: Sequence[Path]) -> Trusted:
+    """Those in files: any one will do."""
+    given = tuple(read_public_file(file) for file in files)
+    return Trusted(keys=given, enough=lambda _: any_of(given))
+
+
+def by_policy(site: Site, spot: Spot) -> Trusted:
+    """Those of the project's trust policy.
+
+    Raises:
+        UsageError: There is none.
+    """
+    hint = "give a public key with --key"
+    if site.homeless:
+        raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise UsageError("no key is trusted: the project has no trust.yaml", hint=hint)
+    from builder.trust.judge import enough_for, public_keys
+
+    repository = None if spot.layers is not None else Reference.parse(spot.repository)
+    return Trusted(
+        keys=public_keys(policy),
+        enough=lambda image: enough_for(
+            policy, image=image, repository=repository, today=site.today
+        ),
+    )
+
+
+def verify_at(
+    spot: Spot, site: Site, trusted: Trusted, *, demanded: Sequence[Kind] = tuple(Kind)
+) -> Verified:
+    """Verify the image of the platform; of an index also that somebody signed the index: whoever
+    pulls it chooses among what it lists, and not as we do.
+
+    Raises:
+        GoneError: There is no such image. And as :func:`builder.verification.verify.verify`.
+    """
+    top = spot.top()
+    if top is None:
+        raise GoneError(f"{spot.reference}: there is no such image")
+    place, image = spot.open(), top.digest
+    if isinstance(top, Index):
+        enough = trusted.enough(image)
+        verify(image, place, keys=trusted.keys, enough=enough, demanded=())
+        image = top.select(site.platform, at=spot.reference).digest
+    return verify(
+        image,
+        place,
+        keys=trusted.keys,
+        enough=trusted.enough(image),
+        demanded=demanded,
+        at_hand=lambda digest: spot.at_hand(digest, site.store),
+    )

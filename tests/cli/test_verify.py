@@ -1,0 +1,178 @@
+"""``builder verify`` where a registry is and no project, and ``builder image-verifier``: by the
+stand-in's own account of what it was asked."""
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builder.digest import Digest
+from builder.oci import OCI_INDEX, Manifest
+from tests.cli.conftest import DEMO, Builder, tree
+from tests.registry.images import tiny_image
+from tests.standin.referrers import ReferrersStandIn, referrers_stand_in
+
+REPOSITORY = "team/hello"
+
+
+@pytest.fixture
+def registry() -> Iterator[ReferrersStandIn]:
+    with referrers_stand_in() as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def key(builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The public half of the key ``mine``."""
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD", "of no worth")
+    assert builder("key", "generate", "mine").status == 0
+    return tmp_path / "keys" / "mine.pub"
+
+
+@pytest.fixture
+def pushed(builder: Builder, registry: ReferrersStandIn) -> str:
+    """The project's image in the registry, not signed yet."""
+    target = f"{registry.host}/{REPOSITORY}:t"
+    ran = builder("build", "hello", "--push", target)
+    assert ran.status == 0, ran.err
+    return target
+
+
+def manifest_of(registry: ReferrersStandIn) -> Manifest:
+    """The one that the tag stands for."""
+    return Manifest.parse(registry.manifests[REPOSITORY, "t"][1])
+
+
+def put_index(registry: ReferrersStandIn, image: Manifest, *more: Manifest) -> Digest:
+    """Have the tag stand for an index."""
+    platforms = ["amd64", "arm64"]
+    entries = [
+        item.descriptor.record() | {"platform": {"os": "linux", "architecture": platforms[number]}}
+        for number, item in enumerate((image, *more))
+    ]
+    document = {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": entries}
+    raw = json.dumps(document).encode()
+    return registry.add_manifest(REPOSITORY, raw, media_type=OCI_INDEX, tag="t")
+
+
+def test_who_runs_it_has_no_project_and_no_layer_is_asked_for(
+    builder: Builder,
+    registry: ReferrersStandIn,
+    pushed: str,
+    key: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("BUILDER_STORE", str(tmp_path / "no store"))
+    registry.calls.clear()
+    ran = builder("verify", pushed, "--key", key, "--json")
+    assert ran.status == 0, ran.err
+    assert (len(ran.json["layers"]) > 0, ran.json["files"]) == (True, 0)
+    asked = registry.asked()
+    assert any("/blobs/" in call for call in asked)
+    layers = [str(layer.digest) for layer in manifest_of(registry).layers]
+    assert not [call for call in asked if any(layer in call for layer in layers)]
+    assert tree(elsewhere) == {}
+    assert not (tmp_path / "no store").exists(), "to look takes no store"
+
+
+def test_without_a_project_there_is_no_policy_and_nothing_to_rebuild(
+    builder: Builder, pushed: str, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    monkeypatch.chdir(tmp_path)
+    ran = builder("verify", pushed)
+    assert (ran.status, "there is no project here" in ran.err) == (2, True)
+    assert builder("verify", pushed, "--key", key, "--rebuild").status == 3
+
+
+def test_an_index_that_nobody_signed_is_refused_though_its_image_is_signed(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    image = manifest_of(registry)
+    index = put_index(registry, image)
+    ran = builder("verify", pushed, "--key", key)
+    assert (ran.status, f"{index}: nobody signed it" in ran.err) == (13, True)
+    member = f"{registry.host}/{REPOSITORY}@{image.digest}"
+    assert builder("verify", member, "--key", key).status == 0
+    ran = builder("sign", "hello", pushed, "--key", "mine", "--json")
+    assert ran.json["images"] == [str(index), str(image.digest)]
+    ran = builder("verify", pushed, "--key", key, "--json")
+    assert (ran.status, ran.json["image"]) == (0, str(image.digest))
+
+
+def test_what_somebody_added_to_the_index_gets_no_signature(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    put_index(registry, manifest_of(registry), tiny_image(b"evil").manifest)
+    before = dict(registry.manifests)
+    ran = builder("sign", "hello", pushed, "--key", "mine")
+    assert (ran.status, "which was not built here" in ran.err) == (4, True)
+    assert registry.manifests == before
+
+
+def test_containerd_is_answered_by_what_is_exported_for_it(
+    builder: Builder,
+    registry: ReferrersStandIn,
+    pushed: str,
+    key: Path,
+    project: Path,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    assert key.exists()
+    assert builder("key", "generate", "other").status == 0
+    scope = f"{registry.host}/team/*"
+    assert builder("trust", "new", "--key", "mine", "--repository", scope).status == 0
+    assert builder("trust", "sign", "--key", "mine").status == 0
+    assert builder("trust", "init", "--accept-first").status == 0
+    assert (
+        builder("trust", "export", "--format=containerd", f"--out={tmp_path / 'out'}").status == 0
+    )
+    program = tmp_path / "out/bin/builder"
+    assert program.stat().st_mode & stat.S_IXUSR
+    (tmp_path / "bin").mkdir()
+    start = tmp_path / "bin/builder"
+    start.write_text(f'#!/bin/sh\nexec {sys.executable} -m builder "$@"\n')
+    start.chmod(0o755)
+
+    def asked(name: str, digest: Digest) -> tuple[int, str]:
+        """As the plugin io.containerd.image-verifier.v1.bindir starts it; nothing was accepted in
+        that home, and nobody reads the manifest."""
+        descriptor = ["-stdin-media-type", "application/vnd.oci.descriptor.v1+json"]
+        done = subprocess.run(
+            [program, "-name", name, "-digest", str(digest), *descriptor],
+            env={
+                "PATH": f"{start.parent}:{environment['PATH']}",
+                "HOME": str(tmp_path),
+                "PYTHONPATH": str(DEMO),
+            },
+            input=b"{}",
+            capture_output=True,
+            check=False,
+            cwd="/",
+        )
+        return done.returncode, done.stdout.decode()
+
+    image = manifest_of(registry).digest
+    assert asked(pushed, image)[0] == 13
+    assert builder("sign", "hello", pushed, "--key", "other").status == 0
+    assert asked(pushed, image)[0] == 11
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    status, reason = asked(pushed, image)
+    assert (status, "is signed by SHA256:" in reason, reason.count("\n")) == (0, True, 1)
+    assert asked(pushed, Digest.of(b"another"))[0] == 7
+    assert asked(f"{registry.host}/elsewhere/hello:t", image)[0] != 0
+    assert asked("no name", image)[0] == 2
+    (project / "trust.yaml").write_text("version: 2\n")
+    assert asked(pushed, image)[0] == 11

@@ -1,0 +1,125 @@
+"""What is enough, and what is not, among all that lies beside an image."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from builder.attest import dsse, statement
+from builder.attest.dsse import Signature
+from builder.attest.statement import Statement, Subject
+from builder.digest import Digest
+from builder.errors import ExpiredError, UnsignedError, UntrustedError
+from builder.keys.public import PublicKey
+from builder.oci import OCI_MANIFEST, Descriptor
+from builder.signatures.place import Listed
+from builder.signatures.publish import Signable, publish
+from builder.sigstore import carriers
+from builder.sigstore.listing import Form
+from builder.statements import PREDICATE_TYPES, Kind
+from builder.verification.verify import any_of, verify
+from tests.signatures.memory_place import MemoryPlace
+from tests.signers import MemorySigner, p256
+
+TARGET = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(b"image"), size=5)
+GOOD, STOLEN, GONE = p256("good"), p256("stolen"), p256("gone")
+KNOWN = [signer.public for signer in (STOLEN, GONE, GOOD)]
+
+
+def said(text: str) -> Statement:
+    return Statement(
+        subjects=(Subject(name="x", digest=TARGET.digest),),
+        predicate_type=PREDICATE_TYPES[Kind.SBOM],
+        predicate={"by": text},
+    )
+
+
+def signed(place: MemoryPlace, *signers: MemorySigner, text: str) -> None:
+    for signer in signers:
+        publish(
+            [Signable(image=TARGET, reference=f"r.test/{text}:t", statements=(said(text),))],
+            signer,
+            place,
+        )
+
+
+def good_one(what: str, made_by: Sequence[PublicKey]) -> None:
+    """A policy in which one key counts, and two are revoked."""
+    if GOOD.public not in made_by:
+        raise ExpiredError(f"{what}: {len(made_by)} that do not count")
+
+
+@pytest.mark.parametrize("thieves", [(STOLEN,), (STOLEN, GONE)])
+def test_who_stole_a_key_cannot_make_everything_untrusted(
+    thieves: tuple[MemorySigner, ...],
+) -> None:
+    place = MemoryPlace()
+    signed(place, *thieves, text="evil")
+    signed(place, GOOD, text="good")
+    found = verify(TARGET.digest, place, keys=KNOWN, enough=good_one, demanded=[Kind.SBOM])
+    assert {claim.keys for claim in found.claims.values()} == {(GOOD.public,)}
+    sbom = found.claims[str(Kind.SBOM)].said
+    assert isinstance(sbom, Statement)
+    assert sbom.predicate == {"by": "good"}, "what is believed is what the good key says"
+
+
+def test_where_nothing_is_enough_the_refusal_is_of_what_most_say() -> None:
+    place = MemoryPlace()
+    signed(place, STOLEN, text="one")
+    signed(place, STOLEN, GONE, text="two")
+    with pytest.raises(ExpiredError, match="2 that do not count"):
+        verify(TARGET.digest, place, keys=KNOWN, enough=good_one, demanded=())
+
+
+def test_keys_that_say_different_things_are_not_added_up() -> None:
+    def both(what: str, made_by: Sequence[PublicKey]) -> None:
+        if len(made_by) < 2:
+            raise UntrustedError(f"{what}: one of two")
+
+    place = MemoryPlace()
+    signed(place, GOOD, text="one")
+    signed(place, STOLEN, text="two")
+    with pytest.raises(UntrustedError, match="one of two"):
+        verify(TARGET.digest, place, keys=KNOWN, enough=both, demanded=())
+
+
+def test_a_statement_about_the_image_is_no_signature_of_it() -> None:
+    place = MemoryPlace()
+    envelope = statement.envelope(said("scanned"))
+    raw = dsse.encode(
+        dsse.Envelope(
+            payload_type=envelope.payload_type,
+            payload=envelope.payload,
+            signatures=(Signature(keyid="", sig=GOOD.sign(envelope.signed)),),
+        )
+    )
+    layer = carriers.attestation_layer(raw, PREDICATE_TYPES[Kind.SBOM])
+    place.add([_listed(carriers.attestation_tag(TARGET.digest), layer, raw)])
+    with pytest.raises(UnsignedError, match="no signature of a key that is trusted"):
+        verify(
+            TARGET.digest,
+            place,
+            keys=[GOOD.public],
+            enough=any_of([GOOD.public]),
+            demanded=[Kind.SBOM],
+        )
+
+
+def test_an_encoding_under_the_older_tag_does_not_hide_the_envelope() -> None:
+    """The bytes that the key signed, put where payloads are: read so they are nothing."""
+    place = MemoryPlace()
+    signed(place, GOOD, text="good")
+    pae = statement.envelope(said("good")).signed
+    layer = carriers.simple_signing_layer(pae, GOOD.sign(pae))
+    place.add([_listed(carriers.signature_tag(TARGET.digest), layer, pae)])
+    found = verify(
+        TARGET.digest,
+        place,
+        keys=[GOOD.public],
+        enough=any_of([GOOD.public]),
+        demanded=[Kind.SBOM],
+    )
+    assert len(found.remarks) == 1
+
+
+def _listed(tag: str, layer: Descriptor, raw: bytes) -> Listed:
+    return Listed(tag=tag, form=Form.LAYERS, entries=(layer,), blobs=(carriers.CONFIG, raw))
