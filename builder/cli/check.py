@@ -24,8 +24,8 @@ from builder.pinned_base import obtain_pinned
 from builder.pipeline import copies_of, obtain
 from builder.ports import Registry
 from builder.project import Project
-from builder.settings import FILE as SETTINGS_FILE
-from builder.settings import ProjectSettings
+from builder.settings.model import FILE as SETTINGS_FILE
+from builder.settings.model import ProjectSettings
 from builder.variant import LayoutBase, Variant
 from builder.world import World
 

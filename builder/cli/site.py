@@ -30,8 +30,8 @@ from builder.errors import ProjectError, UsageError
 from builder.oci import Platform
 from builder.pipeline import kept
 from builder.project import Project
-from builder.settings import FILE as SETTINGS_FILE
-from builder.settings import ProjectSettings
+from builder.settings.model import FILE as SETTINGS_FILE
+from builder.settings.model import ProjectSettings
 from builder.world import World
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from builder.oci import Platform
 from builder.origin import Origin
 from builder.ports import Engine, Git, Registry, Wheels
 from builder.project import Acceptance, Project
-from builder.settings import ProjectSettings
+from builder.settings.model import ProjectSettings
 from builder.world import World
 
 if TYPE_CHECKING:
