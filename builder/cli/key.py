@@ -3,6 +3,7 @@
 import click
 
 from builder.cli.app import Commands
+from builder.cli.key_certificate import certificate
 from builder.cli.key_export import export
 from builder.cli.key_make import generate, import_key
 from builder.cli.key_states import list_keys, revoke, rotate
@@ -13,5 +14,5 @@ def command() -> None:
     """Make and keep the keys that images are signed with."""
 
 
-for _each in (generate, import_key, export, list_keys, rotate, revoke):
+for _each in (generate, import_key, export, certificate, list_keys, rotate, revoke):
     command.add_command(_each)

@@ -1,12 +1,17 @@
 """``builder sign``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from builder.cli import show
 from builder.cli.signing import sign_there, signer_of
 from builder.cli.site import Site, project_command, variant_names
+
+if TYPE_CHECKING:
+    from builder.cli.notation import Notary
+    from builder.keys.signer import Signer
 
 
 @project_command(
@@ -26,6 +31,12 @@ from builder.cli.site import Site, project_command, variant_names
         help="Its public half: needed with exec:.",
     ),
     click.option("--allow-plaintext", is_flag=True, help="Take a key without a password, too."),
+    click.option(
+        "--notation",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="CERT",
+        help="Sign for notation, too, with this certificate of the key (PEM).",
+    ),
 )
 def command(
     site: Site,
@@ -34,6 +45,7 @@ def command(
     key: str,
     public: Path | None,
     allow_plaintext: bool,
+    notation: Path | None,
 ) -> None:
     """Sign a built variant where it was published.
 
@@ -42,11 +54,20 @@ def command(
     """
     image = site.image(name)
     signer = signer_of(site, key, public=public, allow_plaintext=allow_plaintext)
+    notary = None if notation is None else _notary(signer, notation)
     with site.at_work() as world:
         signed = sign_there(image, where, signer, site=site, world=world)
-    show.result(
-        site.settings,
-        signed.document(),
-        signed.text(),
-        aside="\n".join(("with the public key in cosign.pub:", *signed.commands())),
-    )
+        notarised = None if notary is None else notary.sign(signed.spot, signed.images)
+    document, text = signed.document(), signed.text()
+    aside = ["with the public key in cosign.pub:", *signed.commands()]
+    if notarised is not None:
+        document["notation"] = notarised.document()
+        text += f"\n{notarised.text()}"
+        aside += ["with a trust policy that names the store:", *notarised.commands()]
+    show.result(site.settings, document, text, aside="\n".join(aside))
+
+
+def _notary(signer: "Signer", certificate: Path) -> "Notary":
+    from builder.cli.notation import notary_of
+
+    return notary_of(signer, certificate)

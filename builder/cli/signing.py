@@ -13,7 +13,7 @@ from builder.cli.site import Site
 from builder.digest import Digest
 from builder.errors import GoneError
 from builder.keys.signer import Signer
-from builder.oci import Index, Manifest
+from builder.oci import Descriptor, Index, Manifest
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
@@ -25,7 +25,7 @@ class Signed:
     """What was signed where, and by whom. ``images`` are the image, or an index and its members."""
 
     spot: Spot
-    images: tuple[Digest, ...]
+    images: tuple[Descriptor, ...]
     signer: Signer
     published: Published
 
@@ -33,7 +33,7 @@ class Signed:
         """For ``--json``."""
         return {
             "reference": self.spot.reference,
-            "images": [str(image) for image in self.images],
+            "images": [str(image.digest) for image in self.images],
             "key": self.signer.public.fingerprint,
             "added": [
                 {
@@ -60,7 +60,7 @@ class Signed:
         """What readers of this and of other tools run, with the public key in ``cosign.pub``."""
         if self.spot.layers is not None:
             return (f"builder verify {self.spot.reference} --key cosign.pub",)
-        image = f"{self.spot.repository}@{self.images[0]}"
+        image = f"{self.spot.repository}@{self.images[0].digest}"
         offline = "--insecure-ignore-tlog=true"
         attestation = "cosign verify-attestation --key cosign.pub --type slsaprovenance1"
         return (
@@ -97,7 +97,7 @@ def sign_there(image: Digest, where: str, signer: Signer, *, site: Site, world: 
     published, _ = sign(images, signer, place=spot.open(), again=spot.open())
     return Signed(
         spot=spot,
-        images=tuple(item.image.digest for item in images),
+        images=tuple(item.image for item in images),
         signer=signer,
         published=published,
     )

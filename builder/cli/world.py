@@ -64,14 +64,19 @@ def store_of(settings: Settings) -> FileStore:
     return open_store(settings, open_project(settings).settings)
 
 
+def moment() -> datetime:
+    """The time in UTC, by the clock of this machine: when something is signed."""
+    return datetime.now(UTC)
+
+
 def today() -> date:
     """The day in UTC, by the clock of this machine: what waivers end by."""
-    return datetime.now(UTC).date()
+    return moment().date()
 
 
 def now() -> str:
     """The time in UTC, as locks write it."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{moment():%Y-%m-%dT%H:%M:%SZ}"
 
 
 def open_store(settings: Settings, ours: ProjectSettings | None = None) -> FileStore:
