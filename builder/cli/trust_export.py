@@ -1,5 +1,6 @@
 """``builder trust export``."""
 
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from builder.trust.names import FILE
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
+    from builder.trust.model import Policy
 
-FORMATS = ("containers", "kyverno", "cosign", "containerd")
+FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
 
 
 @click.command("export")
@@ -34,9 +36,19 @@ FORMATS = ("containers", "kyverno", "cosign", "containerd")
     help="Where the files go; none of them may be there.",
 )
 @click.option("--reject", is_flag=True, help="With containers: refuse images that no scope has.")
+@click.option(
+    "--certificate",
+    "certificates",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With notation: a certificate of a key of the policy. Repeatable.",
+)
 @shared_options
 @command_with_settings
-def export(settings: Settings, form: str, out: Path, reject: bool) -> None:
+def export(
+    settings: Settings, form: str, out: Path, reject: bool, certificates: tuple[Path, ...]
+) -> None:
     """Write the policy in the words of another tool.
 
     It has to be accepted here. The copy knows today's keys, and not when the policy expires.
@@ -44,7 +56,9 @@ def export(settings: Settings, form: str, out: Path, reject: bool) -> None:
     site = Site(settings)
     if reject and form != "containers":
         raise UsageError("--reject is for --format containers")
-    made = _made(site, form, reject=reject)
+    if certificates and form != "notation":
+        raise UsageError("--certificate is for --format notation")
+    made = _notation(site, certificates) if form == "notation" else _made(site, form, reject=reject)
     _write(out, made.files)
     show.result(
         settings,
@@ -59,10 +73,23 @@ def export(settings: Settings, form: str, out: Path, reject: bool) -> None:
     )
 
 
-def _made(site: Site, form: str, *, reject: bool) -> "Export":
+def _policy(site: Site) -> "Policy":
     policy = site.project.policy(today=site.today)
     if policy is None:
         raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    return policy
+
+
+def _notation(site: Site, certificates: Sequence[Path]) -> "Export":
+    from builder.cli.notation import chain_of
+    from builder.trust.export.notation import notation
+
+    policy = _policy(site)
+    return notation(policy, [chain_of(file) for file in certificates], today=site.today)
+
+
+def _made(site: Site, form: str, *, reject: bool) -> "Export":
+    policy = _policy(site)
     match form:
         case "containers":
             from builder.trust.export.containers import containers

@@ -3,6 +3,7 @@
     containers   podman, skopeo, CRI-O: policy.json and registries.d
     kyverno      a ClusterPolicy
     cosign       a script of cosign's commands
+    notation     trust stores of certificates, and trustpolicy.json
     containerd   an image verifier for containerd's bindir plugin
 
 No tool but builder knows when a policy expires, which version was seen, or what is grandfathered:
