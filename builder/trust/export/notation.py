@@ -16,6 +16,7 @@ from builder.keys.public import PublicKey
 from builder.notation.certificate import Chain
 from builder.trust.export.chosen import Chosen, Export, chosen, remarks
 from builder.trust.model import Policy
+from builder.trust.names import FILE
 from builder.trust.scope import EVERYTHING
 
 _STORES = "truststore/x509/ca"
@@ -37,7 +38,7 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
     scopes = chosen(policy, today)
     known = {key.public for item in scopes for key in item.keys}
     held: dict[PublicKey, list[Chain]] = {}
-    for chain in chains:
+    for chain in dict.fromkeys(chains):
         _check(chain, known, today)
         held.setdefault(chain.public, []).append(chain)
     left_out = {item.repository: why for item in scopes if (why := _unsayable(item, held))}
@@ -67,8 +68,8 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
 def _check(chain: Chain, known: set[PublicKey], today: date) -> None:
     if chain.public not in known:
         raise PolicyError(
-            f"{chain.at}: of {chain.public.fingerprint}, which signs no images by this policy today",
-            hint="builder trust show lists keys and roles",
+            f"{chain.at}: of {chain.public.fingerprint}, which signs no images today by the policy",
+            hint=f"{FILE} has the keys and their roles",
         )
     if not chain.self_signed:
         raise PolicyError(
@@ -77,7 +78,7 @@ def _check(chain: Chain, known: set[PublicKey], today: date) -> None:
         )
     if not chain.since.date() <= today <= chain.until.date():
         raise PolicyError(
-            f"{chain.at}: holds from {chain.since:%Y-%m-%d} to {chain.until:%Y-%m-%d}, not today",
+            f"{chain.at}: holds from {chain.since:%Y-%m-%d} to {_day(chain)}, not today",
             hint=_MAKE,
         )
 
@@ -122,6 +123,10 @@ def _certificates(
     """What becomes of the keys."""
     for key in dict.fromkeys(key for item in said for key in item.keys):
         if key.public not in held:
-            yield f"key {key.name!r} has no certificate ({key.public.type}): notation knows nothing of it"
+            yield f"key {key.name!r} ({key.public.type}) has no certificate, and counts for nothing"
         for chain in held.get(key.public, ()):
-            yield f"a certificate of {key.name!r} holds to {chain.until:%Y-%m-%d}, and what it signed"
+            yield f"key {key.name!r}: its certificate and its signatures hold to {_day(chain)}"
+
+
+def _day(chain: Chain) -> str:
+    return f"{chain.until:%Y-%m-%d}"
