@@ -52,7 +52,10 @@ def attach(
     """
     chain.check(signer.public, now=now)
     lacking = [image for image in images if _find(image, chain, place)[0] is None]
-    place.add([_referring(image, signer, chain, now=now) for image in lacking])
+    made = [envelope.encode(image, chain, signer, now=now) for image in lacking]
+    place.add(
+        [referring(image, raw, chain.thumbprints) for image, raw in zip(lacking, made, strict=True)]
+    )
     for image in images:
         found, refused = _find(image, chain, again)
         if found is None:
@@ -66,8 +69,8 @@ def attach(
     )
 
 
-def _referring(image: Descriptor, signer: Signer, chain: Chain, *, now: datetime) -> Referring:
-    raw = envelope.encode(image, chain, signer, now=now)
+def referring(image: Descriptor, raw: bytes, thumbprints: Sequence[str]) -> Referring:
+    """The envelope in ``raw`` as what refers to an image, with those of its certificates."""
     empty = artifact.config()
     document = {
         "schemaVersion": 2,
@@ -83,7 +86,7 @@ def _referring(image: Descriptor, signer: Signer, chain: Chain, *, now: datetime
         "subject": Descriptor(
             media_type=image.media_type, digest=image.digest, size=image.size
         ).record(),
-        "annotations": {THUMBPRINTS: json.dumps(chain.thumbprints, separators=(",", ":"))},
+        "annotations": {THUMBPRINTS: json.dumps([*thumbprints], separators=(",", ":"))},
     }
     manifest = Manifest.parse(canonical.encode(document))
     return Referring(manifest=manifest, blobs=(artifact.EMPTY, raw))

@@ -27,6 +27,7 @@ from tests.real import (
     genesis_facts,
     keys,
     main_recipe,
+    notation,
     reading,
     signatures,
     trust,
@@ -42,6 +43,7 @@ def main() -> int:
     )
     keys.prove(claims)
     signatures.prove(claims)
+    notation.prove(claims)
     bills.prove(claims)
     trust.prove(claims)
     genesis_facts.prove(claims)

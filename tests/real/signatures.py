@@ -41,10 +41,10 @@ from tests.signed_images import place, provenance, push, signable
 from tests.signers import SIGNERS, MemorySigner, p256
 from tests.standin.referrers import referrers_stand_in
 
-_SIGNED, _OTHER = tiny_image(b"amd64"), tiny_image(b"arm64")
-_UNSIGNED, _BORROWED = tiny_image(b"unsigned"), tiny_image(b"with signatures of another")
-_TAMPERED = tiny_image(b"with signatures over other bytes")
-_INDEX = index_of((_SIGNED.manifest, "linux", "amd64"), (_OTHER.manifest, "linux", "arm64"))
+SIGNED, OTHER = tiny_image(b"amd64"), tiny_image(b"arm64")
+UNSIGNED, BORROWED = tiny_image(b"unsigned"), tiny_image(b"with signatures of another")
+TAMPERED = tiny_image(b"with signatures over other bytes")
+INDEX = index_of((SIGNED.manifest, "linux", "amd64"), (OTHER.manifest, "linux", "arm64"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +65,12 @@ class Cells:
         good, wrong = self.keys / "good.pem", self.keys / "wrong.pem"
         for name, verify in verifiers.items():
             answers = {
-                "the index": _takes(verify, self.name("t"), good),
-                "a member": _takes(verify, self.name(_SIGNED.manifest.digest), good),
-                "not by another key": not _takes(verify, self.name("t"), wrong),
-                "not unsigned": not _takes(verify, self.name(_UNSIGNED.manifest.digest), good),
-                "not another's": not _takes(verify, self.name(_BORROWED.manifest.digest), good),
-                "not tampered": not _takes(verify, self.name(_TAMPERED.manifest.digest), good),
+                "the index": takes(verify, self.name("t"), good),
+                "a member": takes(verify, self.name(SIGNED.manifest.digest), good),
+                "not by another key": not takes(verify, self.name("t"), wrong),
+                "not unsigned": not takes(verify, self.name(UNSIGNED.manifest.digest), good),
+                "not another's": not takes(verify, self.name(BORROWED.manifest.digest), good),
+                "not tampered": not takes(verify, self.name(TAMPERED.manifest.digest), good),
             }
             bad = [what for what, right in answers.items() if not right]
             said = ", ".join(answers) if not bad else f"not so: {', '.join(bad)}"
@@ -86,7 +86,7 @@ def prove(claims: Claims) -> None:
         scratch = Path(name)
         found = tools(claims, scratch)
         for mode in ("tag", "API"):
-            host = stack.enter_context(_registry(mode, scratch))
+            host = stack.enter_context(registry_of(mode, scratch))
             client = stack.enter_context(RegistryClient(RegistryConfiguration()))
             for kind, make in SIGNERS.items():
                 repository = Reference.parse(f"{host}/team/{kind}:t")
@@ -102,7 +102,7 @@ def prove(claims: Claims) -> None:
 
 
 @contextmanager
-def _registry(mode: str, scratch: Path) -> Iterator[str]:
+def registry_of(mode: str, scratch: Path) -> Iterator[str]:
     """The host of one without the referrers API, or with it."""
     if mode == "API":
         with referrers_stand_in() as stand_in:
@@ -126,8 +126,8 @@ def _cells(
     keys.mkdir()
     (keys / "good.pem").write_bytes(signer.public.pem)
     (keys / "wrong.pem").write_bytes(make("wrong").public.pem)
-    _push_all(there.registry, there.repository)
-    images = (_INDEX.descriptor, _SIGNED.manifest.descriptor, _OTHER.manifest.descriptor)
+    push_all(there.registry, there.repository)
+    images = (INDEX.descriptor, SIGNED.manifest.descriptor, OTHER.manifest.descriptor)
     wanted = [signable(image, there.repository) for image in images]
     added = publish(wanted, signer, there)
     again = publish(wanted, signer, there)
@@ -141,15 +141,15 @@ def _cells(
         said = [item.read(signer.public) for item in collected.found]
         claims.count(f"{title}: we read our own", len(said) == 4 and not collected.refused)
     _borrow(there, signer)
-    publish([signable(_TAMPERED.manifest.descriptor, there.repository)], Forger(signer), there)
+    publish([signable(TAMPERED.manifest.descriptor, there.repository)], Forger(signer), there)
     return Cells(claims=claims, title=title, repository=there.repository.name, keys=keys)
 
 
-def _push_all(client: Registry, repository: Reference) -> None:
-    for image in (_SIGNED, _OTHER):
+def push_all(client: Registry, repository: Reference) -> None:
+    for image in (SIGNED, OTHER):
         push(client, repository.at(image.manifest.digest), image)
-    client.push_manifest(repository, _INDEX)
-    for tag, image in (("unsigned", _UNSIGNED), ("borrowed", _BORROWED), ("tampered", _TAMPERED)):
+    client.push_manifest(repository, INDEX)
+    for tag, image in (("unsigned", UNSIGNED), ("borrowed", BORROWED), ("tampered", TAMPERED)):
         push(client, Reference.parse(f"{repository.name}:{tag}"), image)
 
 
@@ -166,7 +166,7 @@ class Forger:
 
 def _borrow(there: RegistryPlace, signer: MemorySigner) -> None:
     """Put the signatures of one image where those of another are looked for."""
-    source, target = _SIGNED.manifest.digest, _BORROWED.manifest
+    source, target = SIGNED.manifest.digest, BORROWED.manifest
     for tag in (carriers.signature_tag, carriers.attestation_tag):
         document = there.tagged(tag(source))
         assert document is not None
@@ -208,7 +208,7 @@ def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratc
         publish([signable(image.manifest.descriptor, reference)], signer, aside)
         there.add([item for item in aside.added if isinstance(item, kind)])
         for name, verify in found.verifiers().items():
-            taken = _takes(verify, str(reference), key)
+            taken = takes(verify, str(reference), key)
             wanted = kind is Listed or name.startswith("cosign 3")
             claims.equal(f"{mode}: {name} takes {forms} alone", taken, wanted)
 
@@ -271,7 +271,7 @@ def _carried(claims: Claims, found: Tools, host: str, scratch: Path) -> None:
             claims.holds(f"a layout, copied by skopeo: {name}", True)
 
 
-def _takes(verify: Callable[[str, Path], None], image: str, key: Path) -> bool:
+def takes(verify: Callable[[str, Path], None], image: str, key: Path) -> bool:
     try:
         verify(image, key)
     except CommandError:
