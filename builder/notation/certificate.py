@@ -115,6 +115,7 @@ def read_chain(data: bytes, *, at: str) -> Chain:
         ValueError,
         TypeError,
         UnsupportedAlgorithm,
+        x509.InvalidVersion,
         x509.DuplicateExtension,
         x509.UnsupportedGeneralNameType,
     ) as error:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -64,7 +65,10 @@ def certificate(
     )
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
-    return builder.sign(by, hashed or SHA256()).public_bytes(Encoding.PEM)
+    fixed = isinstance(by, EllipticCurvePrivateKey) or None
+    return builder.sign(by, hashed or SHA256(), ecdsa_deterministic=fixed).public_bytes(
+        Encoding.PEM
+    )
 
 
 def named(name: str) -> x509.Name:
