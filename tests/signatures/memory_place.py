@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError
-from builder.oci import Descriptor, Index, Manifest
+from builder.oci import OCI_EMPTY, Descriptor, Index, Manifest
 from builder.signatures.place import Addition, Referring
 from builder.sigstore import carriers, listing
 from builder.sigstore.listing import Form
@@ -40,7 +40,9 @@ class MemoryPlace:
         return descriptor.digest.check(data, at="memory")
 
     def referrers(self, subject: Digest, artifact_type: str) -> tuple[Descriptor, ...]:
-        return listing.entries(self.tagged(carriers.referrers_tag(subject)), Form.MEMBERS, at="x")
+        listed = listing.entries(self.tagged(carriers.referrers_tag(subject)), Form.MEMBERS, at="x")
+        wanted = (artifact_type, OCI_EMPTY, None)
+        return tuple(entry for entry in listed if entry.artifact_type in wanted)
 
     def add(self, additions: Sequence[Addition]) -> None:
         self.added += additions
