@@ -80,8 +80,10 @@ class Chain:
 
         Raises:
             IntegrityError: It is for another key.
+            UsageError: Notation has no signatures of such a key.
             ExpiredError: It is not yet, or no longer, its time.
         """
+        require_p256(key, at=key.fingerprint)
         if key != self.public:
             raise IntegrityError(
                 f"{self.at}: expected a certificate of {key.fingerprint},"

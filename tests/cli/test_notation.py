@@ -103,11 +103,11 @@ def test_an_image_is_signed_for_notation_too(
     assert last == (
         f"notation: 1 signatures added, 0 were there; verified; the certificate holds to {year}"
     )
+    verify = "NOTATION_EXPERIMENTAL=1 notation verify --oci-layout --scope REGISTRY/REPOSITORY"
     assert ran.err.splitlines()[-3:] == [
         "with a trust policy that names the store:",
         f"notation cert add --type ca --store builder {shlex.quote(str(file))}",
-        "NOTATION_EXPERIMENTAL=1 notation verify --oci-layout --scope REGISTRY/REPOSITORY"
-        f" {layout}@{image.digest}",
+        f"{verify} {layout}@{image.digest}",
     ]
     place = LayoutPlace(store)
     (entry,) = place.referrers(image.digest, ARTIFACT_TYPE)
@@ -176,7 +176,7 @@ def test_a_policy_is_exported_with_certificates(
     options = ("trust", "export", "--format=notation", "--out=out")
     ran = builder(*options)
     assert (ran.status, "no key of its role has a certificate" in ran.err) == (5, True)
-    key, at, *rest = signing.options("dan", tmp_path)
+    _, at, *rest = signing.options("dan", tmp_path)
     file = tmp_path / "dan.crt"
     done = builder("key", "certificate", at, *rest, "--subject", SUBJECT, "--out", file)
     assert done.status == 0, "by a command that keeps the key"
