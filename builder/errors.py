@@ -78,7 +78,7 @@ class UntrustedError(PolicyError):
 
 
 class ExpiredError(PolicyError):
-    """The trust policy, or the time of a key in it, is over."""
+    """The trust policy, or the time of a key in it or of a certificate, is over."""
 
     exit_status = 12
 
