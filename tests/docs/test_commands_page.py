@@ -80,6 +80,7 @@ JSON = {
         "key export ci",
         "key rotate ci --allow-plaintext",
         "key list",
+        "key certificate ci --subject CN=ci,O=Acme,ST=Berlin,C=DE --allow-plaintext",
         "key revoke ci",
     ],
     "store": ["store verify", "store gc --dry-run", "store du"],
