@@ -6,6 +6,7 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -93,3 +94,30 @@ def issued(signer: MemorySigner, *, now: datetime = NOW, path_length: int | None
             certificate(root, by=root, name="root", extensions=authority(), **days),
         )
     )
+
+
+def various(signer: MemorySigner, *, since: datetime, until: datetime) -> dict[str, bytes]:
+    """Chains of every kind that is right."""
+    mine, other = signer.private, p256("authority").private
+    rsa: Any = generate_private_key(public_exponent=65537, key_size=2048)
+    days: dict[str, Any] = {"since": since, "until": until}
+    signs = usage("digital_signature"), True
+    more = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\5\0"), False
+    of_both = usage("digital_signature", "content_commitment"), True
+    loose = (
+        (x509.BasicConstraints(ca=True, path_length=None), False),
+        (usage("key_cert_sign", "crl_sign", "digital_signature"), True),
+    )
+    return {
+        "of an authority below a root": issued(signer, now=since + (until - since) / 2),
+        "without a purpose": certificate(mine, by=mine, extensions=(signs,), **days),
+        "a critical purpose": certificate(
+            mine, by=mine, extensions=(signs, (CODE_SIGNING, True)), **days
+        ),
+        "a commitment": certificate(mine, by=mine, extensions=(of_both,), **days),
+        "something unknown": certificate(mine, by=mine, extensions=(signs, more), **days),
+        "of an RSA authority": certificate(mine, by=rsa, issuer="rsa", **days)
+        + certificate(rsa, by=rsa, name="rsa", extensions=authority(0), **days),
+        "of a loose authority": certificate(mine, by=other, issuer="loose", **days)
+        + certificate(other, by=other, name="loose", extensions=loose, **days),
+    }

@@ -25,6 +25,7 @@ from tests.notation.authorities import (
     certificate,
     issued,
     usage,
+    various,
 )
 from tests.signers import ed, p256, random_p256
 
@@ -134,6 +135,13 @@ def test_a_chain_is_read_to_its_root() -> None:
     assert chain.public == KEY.public
     assert read_chain(issued(KEY, path_length=0), at="it").public == KEY.public
     assert read_chain(b"text around\r\n" + issued(KEY).replace(b"\n", b"\r\n"), at="it") == chain
+
+
+def test_certificates_of_every_kind_that_is_right_are_read() -> None:
+    """``make real`` asks notation about the same ones."""
+    days = timedelta(days=1)
+    for name, pem in various(KEY, since=NOW - days, until=NOW + days).items():
+        read_chain(pem, at=name).check(KEY.public, now=NOW)
 
 
 def blocks(pem: bytes) -> list[bytes]:

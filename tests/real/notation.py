@@ -30,7 +30,7 @@ from builder.trust.codec import read_policy
 from builder.trust.export.notation import notation as exported
 from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
-from tests.notation.authorities import issued
+from tests.notation.authorities import various
 from tests.plugins.requires import missing
 from tests.real.debian_tool import debian_tool
 from tests.real.signature_tools import LATEST
@@ -92,7 +92,7 @@ class Notation:
         export = exported(read_policy(text.encode()), [chain], today=self.now.date())
         return self._written(name, export.files)
 
-    def trusting_root(self, name: str, repository: str, chain: Chain, root: bytes) -> Path:
+    def trusting_root(self, name: str, repository: str, root: bytes) -> Path:
         """One by hand, of an authority and a name."""
         policy = {
             "version": "1.0",
@@ -147,7 +147,7 @@ def prove(claims: Claims) -> None:
             client = stack.enter_context(RegistryClient(RegistryConfiguration()))
             there = place(client, Reference.parse(f"{host}/team/app:t"))
             _cells(claims, mode, tool, there)
-            _issued(claims, mode, tool, place(client, Reference.parse(f"{host}/team/ca:t")))
+            _certificates(claims, mode, tool, place(client, Reference.parse(f"{host}/team/ca:t")))
             _theirs(claims, mode, tool, place(client, Reference.parse(f"{host}/team/theirs:t")))
         _layout(claims, tool)
 
@@ -168,20 +168,26 @@ def _cells(claims: Claims, mode: str, tool: Notation, there: RegistryPlace) -> N
     renewed = tool.trusting(f"{mode}-renewed", repository, later)
     elsewhere = tool.trusting(f"{mode}-elsewhere", f"{repository}x", chain)
 
-    def asked(what: object, trusted: Path) -> bool:
+    def asked(what: object, trusted: Path, told: str) -> bool:
+        """Whether notation says that; nothing, where it takes the image."""
         name = f"{repository}{'@' if ':' in str(what) else ':'}{what}"
-        return takes(tool.verify, name, trusted)
+        try:
+            tool.verify(name, trusted)
+        except CommandError as error:
+            return bool(told) and told in error.said
+        return not told
 
+    failed, scopes = "verification failed for all the signatures", "no applicable trust policy"
     answers = {
-        "the index": asked("t", good),
-        "the index by digest": asked(INDEX.digest, good),
-        "a member": asked(SIGNED.manifest.digest, good),
-        "not by another key's certificate": not asked("t", wrong),
-        "not by another certificate of the key": not asked("t", renewed),
-        "not in another place": not asked("t", elsewhere),
-        "not unsigned": not asked(UNSIGNED.manifest.digest, good),
-        "not another's": not asked(BORROWED.manifest.digest, good),
-        "not tampered": not asked(TAMPERED.manifest.digest, good),
+        "the index": asked("t", good, ""),
+        "the index by digest": asked(INDEX.digest, good, ""),
+        "a member": asked(SIGNED.manifest.digest, good, ""),
+        "not by another key's certificate": asked(INDEX.digest, wrong, failed),
+        "not by another certificate of the key": asked(INDEX.digest, renewed, failed),
+        "not in another place": asked(INDEX.digest, elsewhere, scopes),
+        "not unsigned": asked(UNSIGNED.manifest.digest, good, "no signature is associated"),
+        "not another's": asked(BORROWED.manifest.digest, good, failed),
+        "not tampered": asked(TAMPERED.manifest.digest, good, failed),
     }
     bad = [what for what, right in answers.items() if not right]
     said = ", ".join(answers) if not bad else f"not so: {', '.join(bad)}"
@@ -212,17 +218,23 @@ def _spoil(there: RegistryPlace, signer: MemorySigner, chain: Chain, now: dateti
     there.add([attaching.referring(image, raw, chain.thumbprints)])
 
 
-def _issued(claims: Claims, mode: str, tool: Notation, there: RegistryPlace) -> None:
-    """A certificate of an authority's, with the chain to its root."""
-    signer, image = p256("leaf"), tiny_image(b"of an authority")
-    push(there.registry, there.repository, image)
-    pem = issued(signer, now=tool.now)
-    chain = read_chain(pem, at="a chain")
-    _attach((image.manifest.descriptor,), signer, chain, there, tool.now)
-    root = b"-----BEGIN" + pem.rpartition(b"-----BEGIN")[2]
-    trusted = tool.trusting_root(f"{mode}-ca", there.repository.name, chain, root)
-    taken = takes(tool.verify, str(there.repository), trusted)
-    claims.holds(f"{mode}, notation: a certificate that an authority issued", taken)
+def _certificates(claims: Claims, mode: str, tool: Notation, there: RegistryPlace) -> None:
+    """What we take for a certificate to sign with, notation takes as well."""
+    signer = p256("leaf")
+    since, until = tool.now - timedelta(days=1), tool.now + timedelta(days=1)
+    refused = []
+    for name, pem in various(signer, since=since, until=until).items():
+        tag = name.replace(" ", "-")
+        reference = Reference.parse(f"{there.repository.name}:{tag}")
+        image, chain = tiny_image(name.encode()), read_chain(pem, at=name)
+        push(there.registry, reference, image)
+        _attach((image.manifest.descriptor,), signer, chain, there, tool.now)
+        root = b"-----BEGIN" + pem.rpartition(b"-----BEGIN")[2]
+        trusted = tool.trusting_root(f"{mode}-{tag}", there.repository.name, root)
+        if not takes(tool.verify, str(reference), trusted):
+            refused.append(name)
+    told = f"refused: {refused}" if refused else ""
+    claims.holds(f"{mode}, notation takes the certificates that we take", not refused, told)
 
 
 def _theirs(claims: Claims, mode: str, tool: Notation, there: RegistryPlace) -> None:
