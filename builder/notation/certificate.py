@@ -38,6 +38,7 @@ _OTHER_USAGES = (
     "crl_sign",
 )
 _HINT = "builder key certificate makes one that fits"
+_ORDER = "the file has the certificate of the key, then its issuers in turn, to the root"
 Extension = TypeVar("Extension", bound=x509.ExtensionType)
 
 
@@ -107,9 +108,12 @@ def read_chain(data: bytes, *, at: str) -> Chain:
         UsageError: It is for an Ed25519 key.
     """
     if len(data) > CHAIN_LIMIT:
-        raise IntegrityError(f"{at}: {len(data)} bytes, the limit is {CHAIN_LIMIT}")
+        raise IntegrityError(f"{at}: {len(data)} bytes, the limit is {CHAIN_LIMIT}", hint=_HINT)
     if b"PRIVATE KEY" in data:
-        raise IntegrityError(f"{at}: has a private key, where only certificates are wanted")
+        raise IntegrityError(
+            f"{at}: has a private key, where only certificates are wanted",
+            hint="leave the key where it is kept: --key names it",
+        )
     try:
         found = x509.load_pem_x509_certificates(data)
         return _chain(found, at=at)
@@ -121,12 +125,14 @@ def read_chain(data: bytes, *, at: str) -> Chain:
         x509.DuplicateExtension,
         x509.UnsupportedGeneralNameType,
     ) as error:
-        raise IntegrityError(f"{at}: not certificates in PEM: {error}") from error
+        raise IntegrityError(f"{at}: not certificates in PEM: {error}", hint=_HINT) from error
 
 
 def _chain(found: Sequence[x509.Certificate], *, at: str) -> Chain:
     if len(found) > LENGTH_LIMIT:
-        raise IntegrityError(f"{at}: {len(found)} certificates, the limit is {LENGTH_LIMIT}")
+        raise IntegrityError(
+            f"{at}: {len(found)} certificates, the limit is {LENGTH_LIMIT}", hint=_ORDER
+        )
     leaf = found[0]
     key = public_key(leaf.public_key(), at=at)
     require_p256(key, at=at)
@@ -168,17 +174,21 @@ def _check_form(one: x509.Certificate, *, at: str) -> None:
     made = one.signature_hash_algorithm
     if made is None or made.name not in _HASHES:
         name = "none" if made is None else made.name
-        raise IntegrityError(f"{at}: signed over {name}, expected sha256, sha384 or sha512")
+        raise IntegrityError(
+            f"{at}: signed over {name}, expected sha256, sha384 or sha512", hint=_HINT
+        )
     key = one.public_key()
     if not (
         (isinstance(key, RSAPublicKey) and key.key_size >= 2048)
         or (isinstance(key, EllipticCurvePublicKey) and key.key_size >= 256)
     ):
-        raise IntegrityError(f"{at}: expected a key of ECDSA (256 bits) or RSA (2048), or larger")
+        raise IntegrityError(
+            f"{at}: expected a key of ECDSA (256 bits) or RSA (2048), or larger", hint=_HINT
+        )
     for extension in one.extensions:
         if extension.critical and isinstance(extension.value, x509.UnrecognizedExtension):
             oid = extension.oid.dotted_string
-            raise IntegrityError(f"{at}: a critical extension that is not known: {oid}")
+            raise IntegrityError(f"{at}: a critical extension that is not known: {oid}", hint=_HINT)
 
 
 def _check_leaf(one: x509.Certificate, *, at: str) -> None:
@@ -200,7 +210,7 @@ def _check_leaf(one: x509.Certificate, *, at: str) -> None:
     if constraints is not None and constraints.ca:
         raise IntegrityError(
             f"{at}: the certificate of an authority, which signs no images",
-            hint="the certificate of the key comes first in the file, then its issuers",
+            hint=_ORDER,
         )
 
 
@@ -208,15 +218,14 @@ def _check_issuer(one: x509.Certificate, *, below: int, at: str) -> None:
     """``below`` counts the issuers between it and the certificate of the key."""
     constraints = _extension(one, x509.BasicConstraints)
     if constraints is None or not constraints.ca:
-        raise IntegrityError(
-            f"{at}: not the certificate of an authority", hint="after the first come its issuers"
-        )
+        raise IntegrityError(f"{at}: not the certificate of an authority", hint=_ORDER)
     if constraints.path_length is not None and constraints.path_length < below:
         raise IntegrityError(
-            f"{at}: allows {constraints.path_length} authorities below it, and there are {below}"
+            f"{at}: allows {constraints.path_length} authorities below it, and there are {below}",
+            hint=_ORDER,
         )
     if not _key_usage(one, at=at).key_cert_sign:
-        raise IntegrityError(f"{at}: an authority without the key usage keyCertSign")
+        raise IntegrityError(f"{at}: an authority without the key usage keyCertSign", hint=_ORDER)
 
 
 def _check_vouched(one: x509.Certificate, issuer: x509.Certificate, *, last: bool, at: str) -> None:
@@ -226,9 +235,9 @@ def _check_vouched(one: x509.Certificate, issuer: x509.Certificate, *, last: boo
         if last:
             raise IntegrityError(
                 f"{at}: did not issue itself, and its issuer does not follow",
-                hint="the file has the certificate of the key, then its issuers, to the root",
+                hint=_ORDER,
             ) from error
-        raise IntegrityError(f"{at}: not issued by the one that follows") from error
+        raise IntegrityError(f"{at}: not issued by the one that follows", hint=_ORDER) from error
 
 
 def _key_usage(one: x509.Certificate, *, at: str) -> x509.KeyUsage:

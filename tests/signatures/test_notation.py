@@ -2,10 +2,14 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.adapters.store import FileStore
+from builder.adapters.store.attachments import LayoutPlace
+from builder.adapters.store.gc import gc
 from builder.digest import Digest
 from builder.errors import ExpiredError, IntegrityError
 from builder.notation import attach as attaching
@@ -18,7 +22,7 @@ from builder.signatures.place import COUNT_LIMIT, FloodError, Place
 from builder.signatures.publish import publish
 from builder.sigstore import carriers
 from tests.notation.authorities import NOW
-from tests.signatures.conftest import IMAGES, INDEX
+from tests.signatures.conftest import IMAGES, INDEX, fill
 from tests.signatures.memory_place import MemoryPlace
 from tests.signed_images import signable
 from tests.signers import MemorySigner, p256, random_p256
@@ -178,3 +182,12 @@ def test_a_flood_is_an_error() -> None:
         place.add([attaching.referring(IMAGE, str(number).encode(), ())])
     with pytest.raises(FloodError, match="101 signatures, the limit is 100"):
         signed(place)
+
+
+def test_collecting_garbage_leaves_them(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    fill(store, IMAGES[0])
+    store.set_reference("t", IMAGE)
+    signed(LayoutPlace(store))
+    gc(store, keep_days=0)
+    assert signed(LayoutPlace(FileStore(tmp_path))) == Attached(added=(), present=1)
