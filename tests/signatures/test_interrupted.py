@@ -6,11 +6,14 @@ import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.errors import NetworkError
+from builder.notation.attach import attach
+from builder.notation.self_signed import self_signed
 from builder.oci import Index, parse_document
 from builder.reference import Reference
 from builder.signatures.collect import collect
 from builder.signatures.publish import publish
 from builder.sigstore import carriers
+from tests.notation.authorities import NOW
 from tests.signatures.conftest import IMAGES, hurried
 from tests.signed_images import push, signable
 from tests.signers import p256
@@ -55,6 +58,32 @@ def test_every_write_may_be_the_last(client: RegistryClient, serve: object) -> N
             publish(wanted, SIGNER, place)
             assert len(collect(IMAGE.digest, place).found) == 4
     assert failures >= 8
+
+
+@pytest.mark.parametrize("serve", [stand_in, referrers_stand_in])
+def test_every_write_of_a_signature_of_notation_may_be_the_last(
+    client: RegistryClient, serve: object
+) -> None:
+    failures = 0
+    chain = self_signed(SIGNER, "CN=it,O=Acme,ST=Berlin,C=DE", now=NOW, days=2)
+    for good in count():
+        with serve() as server:  # type: ignore[operator]  # either of two
+            reference = Reference.parse(f"{server.host}/team/app:t")
+            push(client, reference, IMAGES[0])
+            failing, place = Failing(good), hurried(client, reference)
+            server.on("PUT", ".*", failing, forever=True)
+            try:
+                attach([IMAGE], SIGNER, chain, place=place, again=place, now=NOW)
+            except NetworkError:
+                failures += 1
+                check_nothing_dangles(server)
+            else:
+                break
+            failing.mended = True
+            done = attach([IMAGE], SIGNER, chain, place=place, again=place, now=NOW)
+            assert done.present + len(done.added) == 1
+            assert attach([IMAGE], SIGNER, chain, place=place, again=place, now=NOW).present == 1
+    assert failures >= 3
 
 
 def check_nothing_dangles(server: StandIn) -> None:

@@ -14,6 +14,8 @@ from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.store import FileStore
 from builder.adapters.store.attachments import LayoutPlace
 from builder.errors import NetworkError
+from builder.notation.attach import Attached, attach
+from builder.notation.self_signed import self_signed
 from builder.oci import Index, Manifest
 from builder.reference import Reference
 from builder.signatures.collect import collect
@@ -21,6 +23,7 @@ from builder.signatures.place import Place
 from builder.signatures.publish import Signable, publish
 from builder.signatures.registry import ATTEMPTS, SETTLE, RegistryPlace
 from builder.sigstore import carriers
+from tests.notation.authorities import NOW
 from tests.services import running_registry
 from tests.signatures.conftest import IMAGES, fill, hurried
 from tests.signed_images import place as in_real_time
@@ -93,6 +96,32 @@ def test_twenty_threads_at_a_registry_with_the_referrers_api() -> None:
             list(pool.map(lambda number: sign_name(place, number), range(TOGETHER)))
         assert lost(place) == []
         assert ("team/app", carriers.referrers_tag(IMAGE.digest)) not in api.manifests
+
+
+def test_who_signs_for_notation_and_who_does_not_share_a_list() -> None:
+    with stand_in() as server, RegistryClient(RegistryConfiguration()) as client:
+        reference = Reference.parse(f"{server.host}/team/app:t")
+        push(client, reference, IMAGES[0])
+        place = in_real_time(client, reference)
+
+        def sign_either(number: int) -> None:
+            if number % 2:
+                sign_name(place, number)
+            else:
+                assert notarised(place, number).added
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(sign_either, range(6)))
+        for number in range(0, 6, 2):
+            assert notarised(place, number).present == 1
+        collected = collect(IMAGE.digest, place)
+        assert (len(collected.found), collected.refused) == (6, ())
+
+
+def notarised(place: Place, number: int) -> Attached:
+    signer = p256(str(number))
+    chain = self_signed(signer, "CN=it,O=Acme,ST=Berlin,C=DE", now=NOW, days=2)
+    return attach([IMAGE], signer, chain, place=place, again=place, now=NOW)
 
 
 def test_twenty_processes_at_a_layout(tmp_path: Path) -> None:
