@@ -1,7 +1,8 @@
-"""The tools that others verify signatures with: cosign of two generations, skopeo, oras.
+"""The tools that others verify signatures with: cosign of two generations, skopeo, oras, and npm's
+library.
 
-They come from newer Debians and run where they were unpacked. None of them asks anybody but the
-registry: keys, and no transparency log.
+They come from newer Debians and run where they were unpacked, the last from npm. None of them asks
+anybody but the registry: keys, and no transparency log.
 """
 
 import json
@@ -11,8 +12,11 @@ from pathlib import Path
 
 from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
+from tests.real.bundle_oracle import BundleOracle, bundle_oracle
 from tests.real.debian_tool import debian_packages, with_libraries
 
+BUNDLES_ONLY = "@sigstore/verify of npm"
+"""The verifier that knows no older form."""
 STABLE, LATEST = "trixie", "sid"
 _OPEN = ("--allow-insecure-registry", "--allow-http-registry")
 _UNLOGGED = ("--insecure-ignore-tlog=true", *_OPEN)
@@ -128,6 +132,7 @@ class Tools:
     cosigns: tuple[Cosign, ...]
     skopeo: Skopeo | None
     oras: Oras | None
+    npm: BundleOracle | None
 
     def verifiers(self) -> dict[str, Callable[[str, Path], None]]:
         """Each way to ask whether an image is signed by a key, by its name."""
@@ -137,6 +142,8 @@ class Tools:
             asked[f"{cosign.name} verify-attestation"] = cosign.verify_attestation
         if self.skopeo is not None:
             asked["skopeo policy"] = self.skopeo.verify
+        if self.npm is not None:
+            asked[BUNDLES_ONLY] = self.npm.verify
         return asked
 
 
@@ -159,7 +166,12 @@ def tools(claims: Claims, scratch: Path) -> Tools:
     oras = None
     if unpacked := _unpacked(claims, "oras", ("oras",), STABLE):
         oras = Oras(program=unpacked["oras"] / "usr/bin/oras")
-    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras)
+    npm = None
+    try:
+        npm = bundle_oracle()
+    except CommandError as error:
+        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", error.said or str(error))
+    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, npm=npm)
 
 
 def _unpacked(

@@ -33,7 +33,7 @@ from builder.sigstore import bundle, carriers
 from tests.claims import Claims
 from tests.commands import CommandError
 from tests.plugins.requires import missing
-from tests.real.signature_tools import Cosign, Oras, Tools, tools
+from tests.real.signature_tools import BUNDLES_ONLY, Cosign, Oras, Tools, tools
 from tests.registry.images import index_of, tiny_image
 from tests.services import running_registry
 from tests.signatures.memory_place import MemoryPlace
@@ -209,7 +209,8 @@ def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratc
         there.add([item for item in aside.added if isinstance(item, kind)])
         for name, verify in found.verifiers().items():
             taken = _takes(verify, str(reference), key)
-            wanted = kind is Listed or name.startswith("cosign 3")
+            newer = name.startswith(("cosign 3", BUNDLES_ONLY))
+            wanted = name != BUNDLES_ONLY if kind is Listed else newer
             claims.equal(f"{mode}: {name} takes {forms} alone", taken, wanted)
 
 
