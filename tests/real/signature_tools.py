@@ -1,8 +1,8 @@
 """The tools that others verify signatures with: cosign of two generations, skopeo, oras, and npm's
-library.
+library; and crane, to whom signed images are images.
 
-They come from newer Debians and run where they were unpacked, the last from npm. None of them asks
-anybody but the registry: keys, and no transparency log.
+They come from newer Debians and run where they were unpacked, the library from npm. None of them
+asks anybody but the registry: keys, and no transparency log.
 """
 
 import json
@@ -126,12 +126,29 @@ class Oras:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crane:
+    """A client that looks into images."""
+
+    program: Path
+
+    def validate(self, image: str) -> None:
+        """Raises CommandError where a config, a layer, or a member of an index is not what it is
+        said to be."""
+        run((self.program, "validate", "--insecure", "--remote", image))
+
+    def manifest(self, image: str) -> bytes:
+        """The bytes of a manifest or of an index, as the registry has them."""
+        return run((self.program, "manifest", "--insecure", image)).stdout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """Those that are to be had on this machine."""
 
     cosigns: tuple[Cosign, ...]
     skopeo: Skopeo | None
     oras: Oras | None
+    crane: Crane | None
     npm: BundleOracle | None
 
     def verifiers(self) -> dict[str, Callable[[str, Path], None]]:
@@ -166,12 +183,15 @@ def tools(claims: Claims, scratch: Path) -> Tools:
     oras = None
     if unpacked := _unpacked(claims, "oras", ("oras",), STABLE):
         oras = Oras(program=unpacked["oras"] / "usr/bin/oras")
+    crane = None
+    if unpacked := _unpacked(claims, "crane", ("crane",), LATEST):
+        crane = Crane(program=unpacked["crane"] / "usr/bin/crane")
     npm = None
     try:
         npm = bundle_oracle()
     except CommandError as error:
         claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", error.said or str(error))
-    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, npm=npm)
+    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, crane=crane, npm=npm)
 
 
 def _unpacked(

@@ -33,17 +33,23 @@ from builder.sigstore import bundle, carriers
 from tests.claims import Claims
 from tests.commands import CommandError
 from tests.plugins.requires import missing
-from tests.real.signature_tools import BUNDLES_ONLY, Cosign, Oras, Tools, tools
-from tests.registry.images import index_of, tiny_image
+from tests.real.signature_tools import BUNDLES_ONLY, Cosign, Crane, Oras, Tools, tools
+from tests.registry.images import index_of, tiny_image, with_config_of
 from tests.services import running_registry
 from tests.signatures.memory_place import MemoryPlace
 from tests.signed_images import place, provenance, push, signable
 from tests.signers import SIGNERS, MemorySigner, p256
 from tests.standin.referrers import referrers_stand_in
 
-_SIGNED, _OTHER = tiny_image(b"amd64"), tiny_image(b"arm64")
+_SIGNED, _OTHER = tiny_image(b"amd64"), tiny_image(b"arm64", architecture="arm64")
 _UNSIGNED, _BORROWED = tiny_image(b"unsigned"), tiny_image(b"with signatures of another")
 _TAMPERED = tiny_image(b"with signatures over other bytes")
+_ASIDE = {
+    "unsigned": _UNSIGNED,
+    "borrowed": _BORROWED,
+    "tampered": _TAMPERED,
+    "unsound": with_config_of(tiny_image(b"another"), tiny_image(b"a layer")),
+}
 _INDEX = index_of((_SIGNED.manifest, "linux", "amd64"), (_OTHER.manifest, "linux", "arm64"))
 
 
@@ -93,6 +99,7 @@ def prove(claims: Claims) -> None:
                 cells = _cells(claims, f"{mode}, {kind}", place(client, repository), scratch, make)
                 cells.all(found.verifiers())
                 _referrers(cells, found.oras)
+                _sound(cells, found.crane)
             _alone(claims, mode, place(client, Reference.parse(f"{host}/alone")), found, scratch)
             for cosign in found.cosigns:
                 theirs = place(client, Reference.parse(f"{host}/team/theirs"))
@@ -149,7 +156,7 @@ def _push_all(client: Registry, repository: Reference) -> None:
     for image in (_SIGNED, _OTHER):
         push(client, repository.at(image.manifest.digest), image)
     client.push_manifest(repository, _INDEX)
-    for tag, image in (("unsigned", _UNSIGNED), ("borrowed", _BORROWED), ("tampered", _TAMPERED)):
+    for tag, image in _ASIDE.items():
         push(client, Reference.parse(f"{repository.name}:{tag}"), image)
 
 
@@ -194,6 +201,22 @@ def _referrers(cells: Cells, oras: Oras | None) -> None:
     if oras is not None:
         count = oras.referrers("--plain-http", cells.name("t"))
         cells.claims.equal(f"{cells.title}: bundles of the index that oras finds", count, 2)
+
+
+def _sound(cells: Cells, crane: Crane | None) -> None:
+    """What was signed is the image that was pushed, whole."""
+    if crane is None:
+        return
+    claim = f"{cells.title}: crane validates the signed index and its members, byte for byte"
+    with cells.claims.group(claim):
+        same = []
+        for pushed in (_INDEX, _SIGNED.manifest, _OTHER.manifest):
+            name = cells.name("t" if pushed is _INDEX else pushed.digest)
+            crane.validate(name)
+            same.append(crane.manifest(name) == pushed.raw)
+        cells.claims.holds(claim, all(same), _INDEX.digest)
+    refused = not _takes(lambda name, _: crane.validate(name), cells.name("unsound"), cells.keys)
+    cells.claims.holds(f"{cells.title}: crane does not validate what is unsound", refused)
 
 
 def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratch: Path) -> None:
