@@ -5,8 +5,8 @@ lockfiles/. In this order: what other tools make of keys, signatures, SBOMs and 
 and what containerd pulls by one; what real commits of Genesis say of themselves; compose files that
 people deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe
 on it; images of vLLM 0.22.0; an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0,
-where tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a claim fails,
-or if more could not be asked than --unavailable says.
+where tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a claim
+fails, or if more could not be checked than the options say (:mod:`tests.real.unavailable`).
 """
 
 import sys
@@ -33,14 +33,18 @@ from tests.real import (
     signatures,
     trust,
 )
+from tests.real.unavailable import stated
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
 from tests.real.workshop import workshop
 
 
 def main() -> int:
     """Run it all; returns the exit status."""
+    options = stated()
     claims = Claims(
-        "make real: vLLM 0.20.2 and 0.22.0 of PyPI, through the lockfiles of this project"
+        "make real: vLLM 0.20.2 and 0.22.0 of PyPI, through the lockfiles of this project",
+        unavailable=options.unavailable,
+        without=options.without,
     )
     keys.prove(claims)
     signatures.prove(claims)

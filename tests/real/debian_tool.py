@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tests.commands import CommandError, clean_environment, download_cache, run
 
+STABLE, LATEST = "trixie", "sid"
+"""The suites that tools come from: one that stands, and one that moves and may lack something."""
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _SOURCES = Path("/etc/apt")
 _ARCHIVE = re.compile(r"^(?:URIs:|deb\b).*?(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE)

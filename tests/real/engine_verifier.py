@@ -18,26 +18,25 @@ from builder.trust.export.containerd import DIRECTORY
 from tests.claims import Claims
 from tests.commands import Builder, CommandError, clean_environment
 from tests.plugins.requires import missing
-from tests.real.debian_tool import debian_tool
+from tests.real.debian_tool import LATEST, debian_tool
 from tests.registry.images import index_of
 from tests.services import running_registry
 from tests.services_containerd import RunningContainerd, running_containerd
 
-SUITE = "sid"
 _KEYS = ("ecdsa-p256", "ed25519")
 _STRANGER = "stranger"
 
 
 def prove(claims: Claims) -> None:
     """What the policy trusts is pulled; what it does not is blocked, and containerd says why."""
-    claim = f"what containerd of {SUITE} pulls by builder image-verifier"
+    claim = f"what containerd of {LATEST} pulls by builder image-verifier"
     if why := missing("docker-registry", "root"):
         claims.not_run(claim, why)
         return
     try:
-        programs = debian_tool("containerd", SUITE, "usr/bin/containerd").parent
+        programs = debian_tool("containerd", LATEST, "usr/bin/containerd").parent
     except CommandError as error:
-        claims.not_run(claim, error.said or str(error))
+        claims.not_run(claim, error.said or str(error), wants=LATEST)
         return
     with claims.group(claim), TemporaryDirectory(prefix="builder-verifier-") as name:
         place = Path(name)

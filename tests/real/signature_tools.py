@@ -13,11 +13,10 @@ from pathlib import Path
 from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
 from tests.real.bundle_oracle import BundleOracle, bundle_oracle
-from tests.real.debian_tool import debian_packages, with_libraries
+from tests.real.debian_tool import LATEST, STABLE, debian_packages, with_libraries
 
 BUNDLES_ONLY = "@sigstore/verify of npm"
 """The verifier that knows no older form."""
-STABLE, LATEST = "trixie", "sid"
 _OPEN = ("--allow-insecure-registry", "--allow-http-registry")
 _UNLOGGED = ("--insecure-ignore-tlog=true", *_OPEN)
 
@@ -190,7 +189,8 @@ def tools(claims: Claims, scratch: Path) -> Tools:
     try:
         npm = bundle_oracle()
     except CommandError as error:
-        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", error.said or str(error))
+        why = error.said or str(error)
+        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", why, wants="npm")
     return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, crane=crane, npm=npm)
 
 
@@ -200,5 +200,6 @@ def _unpacked(
     try:
         return debian_packages(packages, suite)
     except CommandError as error:
-        claims.not_run(f"what {name} makes of our signatures", error.said or str(error))
+        why = error.said or str(error)
+        claims.not_run(f"what {name} makes of our signatures", why, wants=suite)
         return None
