@@ -134,6 +134,9 @@ def _apt(scratch: Path, suite: str) -> tuple[str, ...]:
         "Dir::State": scratch / "state",
         "Dir::State::status": "/dev/null",
         "Dir::Cache": scratch / "cache",
+        # Containers are made to do without; each question would take seconds.
+        "Dir::Cache::pkgcache": "packages.bin",
+        "Dir::Cache::srcpkgcache": "source-packages.bin",
         "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "-",
         "APT::Sandbox::User": "root",
