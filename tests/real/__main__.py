@@ -2,11 +2,11 @@
 
 Nothing of it is in this repository: wheels come through pip and diffs through git, pinned by
 lockfiles/. In this order: what other tools make of keys, signatures, SBOMs and exported policies,
-and what containerd pulls by one; what real commits of Genesis say of themselves; compose files that
-people deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe
-on it; images of vLLM 0.22.0; an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0,
-where tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a claim
-fails, or if more could not be checked than the options say (:mod:`tests.real.unavailable`).
+and what containerd and podman pull by one; what real commits of Genesis say of themselves; compose
+files that people deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the
+main recipe on it; images of vLLM 0.22.0; an upstream of bases made of the wheels 0.20.2, 0.21.0 and
+0.22.0, where tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a
+claim fails, or if more could not be checked than the options say (:mod:`tests.real.unavailable`).
 """
 
 import sys
@@ -23,7 +23,7 @@ from tests.real import (
     bills,
     bumps,
     composes,
-    engine_verifier,
+    engines,
     following,
     genesis,
     genesis_facts,
@@ -50,7 +50,7 @@ def main() -> int:
     signatures.prove(claims)
     bills.prove(claims)
     trust.prove(claims)
-    engine_verifier.prove(claims)
+    engines.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
     if why := missing("docker-registry"):

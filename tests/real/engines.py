@@ -1,11 +1,14 @@
-"""``builder image-verifier`` where it is meant to run: containerd itself asks it, and pulls or not.
+"""What engines pull under a policy of ours, exported in their own words.
 
-A project signs with a key of each type, its policy is exported for containerd, and the containerd 2
-of Debian's newest suite has the exported program as the only verifier. Nothing of the policy was
-accepted in the home that it runs in.
+A project signs with a key of each type. The containerd 2 of Debian's newest suite has the exported
+program, which asks ``builder image-verifier``, as its only verifier; nothing of the policy was
+accepted in the home that it runs in. podman of a newer suite than this machine's has the exported
+files in its /etc/containers.
 """
 
 import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +21,8 @@ from builder.trust.export.containerd import DIRECTORY
 from tests.claims import Claims
 from tests.commands import Builder, CommandError, clean_environment
 from tests.plugins.requires import missing
-from tests.real.debian_tool import LATEST, debian_tool
+from tests.real.debian_tool import LATEST, STABLE, debian_tool
+from tests.real.newer_podman import newer_podman
 from tests.registry.images import index_of
 from tests.services import running_registry
 from tests.services_containerd import RunningContainerd, running_containerd
@@ -28,21 +32,66 @@ _STRANGER = "stranger"
 
 
 def prove(claims: Claims) -> None:
-    """What the policy trusts is pulled; what it does not is blocked, and containerd says why."""
-    claim = f"what containerd of {LATEST} pulls by builder image-verifier"
+    """What the policy trusts is pulled; what it does not is not, and the engine says why."""
     if why := missing("docker-registry", "root"):
-        claims.not_run(claim, why)
+        claims.not_run("what engines pull by a policy", why)
         return
+    with TemporaryDirectory(prefix="builder-engines-") as name, ExitStack() as stack:
+        place = Path(name)
+        (place / "registry").mkdir()
+        with claims.group("images for engines, and a policy"):
+            registry = stack.enter_context(running_registry(place / "registry"))
+            signing = _Signing(place, registry.host)
+            names = _images(signing)
+            _podman(signing, names, claims)
+            _containerd(signing, names, claims)
+
+
+def _containerd(signing: "_Signing", names: Mapping[str, str], claims: Claims) -> None:
+    claim = f"what containerd of {LATEST} pulls by builder image-verifier"
     try:
         programs = debian_tool("containerd", LATEST, "usr/bin/containerd").parent
     except CommandError as error:
         claims.not_run(claim, error.said or str(error), wants=LATEST)
         return
-    with claims.group(claim), TemporaryDirectory(prefix="builder-verifier-") as name:
-        place = Path(name)
-        (place / "registry").mkdir()
-        with running_registry(place / "registry") as registry:
-            _prove(_Signing(place, registry.host), programs, claims)
+    exported = signing.verifier()
+    configuration = exported / "config.toml"
+    with (
+        claims.group(claim),
+        running_containerd(programs, configuration, signing.elsewhere()) as engine,
+    ):
+        _asked(engine, exported, signing, names, claims)
+
+
+def _podman(signing: "_Signing", names: Mapping[str, str], claims: Claims) -> None:
+    claim = f"what podman of {STABLE} pulls by an exported policy"
+    root = signing.place / "podman"
+    root.mkdir()
+    try:
+        podman = newer_podman(root)
+    except CommandError as error:
+        claims.not_run(claim, error.said or str(error))
+        return
+    with claims.group(claim):
+        podman.configure(signing.exported("containers", "--reject"))
+        for what in ("unsigned", "signed by another key", "of no scope"):
+            try:
+                podman.pull(names[what])
+            except CommandError as error:
+                said = str(error).rpartition("Error: ")[2]
+                claims.holds(f"podman refuses {what}", "Source image rejected: " in said, said)
+            else:
+                claims.holds(f"podman refuses {what}", False, "it is pulled")
+        claims.equal("podman has none of them", podman.images(), [])
+        wanted = signing.project / "overlays/greeting/files/limits.py"
+        for key in _KEYS:
+            name = names[f"signed by {key}"]
+            podman.pull(name)
+            (got,) = podman.files(name, "usr/local/lib/python3.12/dist-packages/hello/limits.py")
+            same = got == wanted.read_bytes()
+            claims.holds(
+                f"podman pulls and unpacks signed by {key}", same and name in podman.images()
+            )
 
 
 _BLOCKED = {
@@ -91,10 +140,15 @@ class _Signing:
             assert isinstance(image, Manifest)
             client.push_manifest(name, index_of((image, "linux", "amd64")))
 
-    def exported(self) -> Path:
+    def exported(self, form: str, *options: str) -> Path:
+        """What is exported in one form."""
+        out = self.place / f"exported-{form}"
+        self.builder.run("trust", "export", "--format", form, "--out", out, *options)
+        return out
+
+    def verifier(self) -> Path:
         """What is exported for containerd, with the directory of its programs where it is here."""
-        out = self.place / "exported"
-        self.builder.run("trust", "export", "--format", "containerd", "--out", out)
+        out = self.exported("containerd")
         configuration = out / "config.toml"
         text = configuration.read_text()
         assert DIRECTORY in text
@@ -109,32 +163,43 @@ class _Signing:
         return clean_environment(PATH=path, HOME=str(home))
 
 
-def _prove(signing: _Signing, programs: Path, claims: Claims) -> None:
+def _images(signing: _Signing) -> dict[str, str]:
+    """What engines are asked to pull."""
+    listed = "an index signed like its image"
     names = {
         **{f"signed by {key}": signing.image(f"team/{key}", key) for key in _KEYS},
-        "an index signed like its image": signing.image("team/index", index=True),
+        listed: signing.image("team/index", index=True),
         "unsigned": signing.image("team/unsigned"),
         "signed by another key": signing.image("team/wrong", _STRANGER),
         "an index that nobody signed": signing.image("team/bare", _KEYS[0], index=True),
         "of no scope": signing.image("elsewhere/signed", _KEYS[0]),
     }
-    signing.builder.run("sign", "hello", names["an index signed like its image"], "--key", _KEYS[1])
-    exported = signing.exported()
-    with running_containerd(programs, exported / "config.toml", signing.elsewhere()) as engine:
-        for what, why in _BLOCKED.items():
-            _blocked(engine, what, names[what], why, claims)
-        claims.equal("containerd has none of them", engine.images(), [])
-        for what in (*(f"signed by {key}" for key in _KEYS), "an index signed like its image"):
-            engine.pull(names[what])
-            claims.holds(f"containerd pulls {what}", names[what] in engine.images())
-        policy = signing.project / "trust.yaml"
-        policy.write_bytes(policy.read_bytes().replace(b"version: 1", b"version: 2"))
-        good = f"signed by {_KEYS[0]}"
-        why = (11, "trust.yaml: no version of it has the digest")
-        _blocked(engine, "under a policy that nobody signed", names[good], why, claims)
-        (exported / "bin/builder").unlink()
-        engine.pull(names["unsigned"])
-        claims.holds("with no program there, containerd pulls what is unsigned", True)
+    signing.builder.run("sign", "hello", names[listed], "--key", _KEYS[1])
+    return names
+
+
+def _asked(
+    engine: RunningContainerd,
+    exported: Path,
+    signing: _Signing,
+    names: Mapping[str, str],
+    claims: Claims,
+) -> None:
+    for what, why in _BLOCKED.items():
+        _blocked(engine, what, names[what], why, claims)
+    claims.equal("containerd has none of them", engine.images(), [])
+    for what, name in names.items():
+        if what not in _BLOCKED:
+            engine.pull(name)
+            claims.holds(f"containerd pulls {what}", name in engine.images())
+    policy = signing.project / "trust.yaml"
+    policy.write_bytes(policy.read_bytes().replace(b"version: 1", b"version: 2"))
+    good = f"signed by {_KEYS[0]}"
+    why = (11, "trust.yaml: no version of it has the digest")
+    _blocked(engine, "under a policy that nobody signed", names[good], why, claims)
+    (exported / "bin/builder").unlink()
+    engine.pull(names["unsigned"])
+    claims.holds("with no program there, containerd pulls what is unsigned", True)
 
 
 def _blocked(
