@@ -83,6 +83,8 @@ def _podman(signing: "_Signing", names: Mapping[str, str], claims: Claims) -> No
             else:
                 claims.holds(f"podman refuses {what}", False, "it is pulled")
         claims.equal("podman has none of them", podman.images(), [])
+        podman.pull(names["an index that nobody signed"])
+        claims.holds("podman holds what it takes of an index to the policy, not the index", True)
         wanted = signing.project / "overlays/greeting/files/limits.py"
         for key in _KEYS:
             name = names[f"signed by {key}"]
