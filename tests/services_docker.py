@@ -43,7 +43,7 @@ def running_dockerd(tmp: Path) -> Iterator[str]:
             yield f"unix://{host}"
     finally:
         for root in (state, data):
-            _unmount_below(root)
+            unmount_below(root)
             shutil.rmtree(root, ignore_errors=True)
 
 
@@ -62,12 +62,12 @@ def _daemon(data: Path, *, state: Path, host: Path, log: Path) -> Iterator[None]
             )
         try:
             if _answers(process, host):
-                _check_peer(host, process.pid)
+                check_peer(host, process.pid)
                 yield
                 return
         finally:
-            _stop(process)
-    raise RuntimeError(f"dockerd does not start: {_tail(log)}")
+            end(process)
+    raise RuntimeError(f"dockerd does not start: {tail(log)}")
 
 
 def _command(data: Path, *, state: Path, host: Path, driver: str) -> list[str]:
@@ -108,7 +108,7 @@ def _ping(host: Path) -> bytes:
         return connection.getresponse().read()
 
 
-def _check_peer(host: Path, pid: int) -> None:
+def check_peer(host: Path, pid: int) -> None:
     """The process behind the socket is the child that we started, and no other engine."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.connect(str(host))
@@ -118,8 +118,8 @@ def _check_peer(host: Path, pid: int) -> None:
         raise RuntimeError(f"{host} belongs to process {peer}, expected our child {pid}")
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """End the engine; it ends its containers and its containerd."""
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """End an engine, started in a session of its own; it ends what it started."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -131,7 +131,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _unmount_below(root: Path) -> None:
+def unmount_below(root: Path) -> None:
     """Detach what a killed engine leaves mounted, innermost first."""
     lines = Path("/proc/self/mounts").read_text().splitlines()
     points = [line.split()[1].encode().decode("unicode_escape") for line in lines]
@@ -140,5 +140,6 @@ def _unmount_below(root: Path) -> None:
             subprocess.run(["umount", "--lazy", point], check=False, stderr=subprocess.DEVNULL)
 
 
-def _tail(log: Path) -> str:
+def tail(log: Path) -> str:
+    """What a log ends with, for messages."""
     return log.read_text(errors="replace")[-2000:] if log.exists() else "no log"

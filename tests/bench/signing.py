@@ -16,8 +16,8 @@ from tests.bench.measure import Row, Run, alternate
 from tests.bench.workshop import Workshop
 from tests.claims import Claims
 from tests.commands import Builder, CommandError
-from tests.real.debian_tool import debian_tool
-from tests.real.signature_tools import STABLE, Cosign
+from tests.real.debian_tool import STABLE, debian_tool
+from tests.real.signature_tools import Cosign
 from tests.signers import p256
 
 _LAYERS = 20

@@ -10,6 +10,7 @@ from builder.project import Project
 from tests.access_log import Request, read_from
 from tests.claims import Claims
 from tests.commands import ROOT, Builder, CommandError
+from tests.real.genesis_facts import lacking
 from tests.real.workshop import FIRST, SECOND, Workshop
 
 BASE = "vllm-0.22.0-wheel"
@@ -70,7 +71,8 @@ def variants(shop: Workshop, builder: Builder, claims: Claims, *, on: Baked) -> 
             document, seconds = builder.ask(*arguments)
         except CommandError as error:
             if name == PR40391 and error.status in (7, 8):
-                claims.not_run(name, f"its source is not to be had: {error.said}")
+                why = f"its source is not to be had: {error.said}"
+                claims.not_run(name, why, wants=lacking())
                 continue
             raise
         requests = shop.log.requests()

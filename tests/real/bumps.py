@@ -34,7 +34,8 @@ def prove(there: Upstream, scratch: Path, claims: Claims) -> None:
     what = "bumps on bases made of real wheels"
     for repository in (DEPLOYMENTS, PATCH_SET):
         if copy(repository) is None:
-            claims.not_run(what, f"BUILDER_MIRRORS has no copy of {repository}")
+            why = f"BUILDER_MIRRORS has no copy of {repository}"
+            claims.not_run(what, why, wants=repository)
             return
     with claims.group(what):
         builder = _project(there, scratch)

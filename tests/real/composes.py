@@ -40,7 +40,8 @@ def prove(claims: Claims) -> None:
             _ours(claims, compose)
             _features(claims, compose, Path(name))
         if repository is None:
-            claims.not_run("compose pin on every compose file of club-3090", "no copy at hand")
+            claim = "compose pin on every compose file of club-3090"
+            claims.not_run(claim, "no copy at hand", wants=DEPLOYMENTS)
             return
         project = Path(name) / "project"
         _deployments(claims, compose, project, _taken(repository, project))

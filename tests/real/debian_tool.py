@@ -4,6 +4,8 @@ apt does the fetching, in directories of its own, from the archive that this mac
 and checks what it gets against Debian's key.
 """
 
+import atexit
+import functools
 import re
 import shutil
 import tempfile
@@ -12,6 +14,8 @@ from pathlib import Path
 
 from tests.commands import CommandError, clean_environment, download_cache, run
 
+STABLE, LATEST = "trixie", "sid"
+"""The suites that tools come from: one that stands, and one that moves and may lack something."""
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _SOURCES = Path("/etc/apt")
 _ARCHIVE = re.compile(r"^(?:URIs:|deb\b).*?(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE)
@@ -73,14 +77,21 @@ def _latest(directory: Path) -> Path | None:
 
 
 def _fetched(packages: Sequence[str], suite: str, kept: Path) -> dict[str, Path]:
-    with tempfile.TemporaryDirectory(prefix="builder-apt-") as name:
-        scratch = Path(name)
-        options = _apt(scratch, suite)
-        run(("apt-get", *options, "update"), environment=clean_environment(LC_ALL="C"))
-        return {package: _unpacked(package, options, scratch, kept) for package in packages}
+    options = _suite(suite)
+    return {package: _unpacked(package, options, kept) for package in packages}
 
 
-def _unpacked(package: str, options: Sequence[str], scratch: Path, kept: Path) -> Path:
+@functools.cache
+def _suite(suite: str) -> tuple[str, ...]:
+    """Apt's options for a suite whose lists were read, once in a run."""
+    scratch = Path(tempfile.mkdtemp(prefix="builder-apt-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    options = _apt(scratch, suite)
+    run(("apt-get", *options, "update"), environment=clean_environment(LC_ALL="C"))
+    return options
+
+
+def _unpacked(package: str, options: Sequence[str], kept: Path) -> Path:
     """The directory of one package."""
     said = run(("apt-cache", *options, "show", "--no-all-versions", package)).text
     digest = next(
@@ -89,8 +100,12 @@ def _unpacked(package: str, options: Sequence[str], scratch: Path, kept: Path) -
     target = kept / package / digest
     if target.is_dir():
         return target
-    place = scratch / package
-    place.mkdir()
+    with tempfile.TemporaryDirectory(prefix="builder-deb-") as name:
+        _unpack(package, options, Path(name), target)
+    return target
+
+
+def _unpack(package: str, options: Sequence[str], place: Path, target: Path) -> None:
     environment = clean_environment(LC_ALL="C")
     run(("apt-get", *options, "download", package), environment=environment, directory=place)
     (archive,) = place.glob("*.deb")
@@ -101,7 +116,6 @@ def _unpacked(package: str, options: Sequence[str], scratch: Path, kept: Path) -
     except OSError:  # another run was faster
         if not target.is_dir():
             raise
-    return target
 
 
 def _archive() -> str:
@@ -120,6 +134,9 @@ def _apt(scratch: Path, suite: str) -> tuple[str, ...]:
         "Dir::State": scratch / "state",
         "Dir::State::status": "/dev/null",
         "Dir::Cache": scratch / "cache",
+        # Containers are made to do without; each question would take seconds.
+        "Dir::Cache::pkgcache": "packages.bin",
+        "Dir::Cache::srcpkgcache": "source-packages.bin",
         "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "-",
         "APT::Sandbox::User": "root",

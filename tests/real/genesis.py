@@ -25,6 +25,7 @@ from tests.flow.images import Layer as Packed
 from tests.flow.images import image, push
 from tests.plugins.requires import missing
 from tests.real.genesis_eras import eras
+from tests.real.genesis_facts import lacking
 from tests.real.trial import BASE, TRIAL, WHEEL, Trial
 from tests.real.workshop import Workshop
 from tests.services_docker import running_dockerd
@@ -46,7 +47,8 @@ def proofs(shop: Workshop, claims: Claims) -> None:
     trial.write()
     refused = trial.refusal()
     if refused is not None and refused.status in (GoneError.exit_status, NetworkError.exit_status):
-        claims.not_run(claim, f"its repository is not to be had: {refused.said}")
+        why = f"its repository is not to be had: {refused.said}"
+        claims.not_run(claim, why, wants=lacking())
         return
     with claims.group(claim):
         _allowlist(trial, refused, claims)

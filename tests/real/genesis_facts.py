@@ -70,13 +70,14 @@ LINTED: Mapping[str, tuple[tuple[str, str], tuple[str, ...]]] = {
 def prove(claims: Claims) -> None:
     """Check all claims on the real repositories, or say what is not checked."""
     if (patch_set := copy(PATCH_SET)) is None:
-        claims.not_run("facts of the real patch set", f"BUILDER_MIRRORS has no copy of {PATCH_SET}")
+        why = f"BUILDER_MIRRORS has no copy of {PATCH_SET}"
+        claims.not_run("facts of the real patch set", why, wants=PATCH_SET)
         return
     _eras(claims, patch_set)
     facts = _pinned(claims, patch_set)
     if (deployments := copy(DEPLOYMENTS)) is None:
         why = f"BUILDER_MIRRORS has no copy of {DEPLOYMENTS}"
-        claims.not_run("a lint of the published deployments", why)
+        claims.not_run("a lint of the published deployments", why, wants=DEPLOYMENTS)
         return
     _deployments(claims, deployments, facts)
 
@@ -183,6 +184,11 @@ def copy(url: str) -> Path | None:
     pairs = (item.partition("=") for item in os.environ.get("BUILDER_MIRRORS", "").split())
     source = find(url, {prefix: target for prefix, _, target in pairs if "/" in prefix})
     return Path(source.location) if source.local and source.kind is Kind.REPOSITORY else None
+
+
+def lacking() -> str | None:
+    """A repository of which ``BUILDER_MIRRORS`` has no copy."""
+    return next((url for url in (PATCH_SET, DEPLOYMENTS) if copy(url) is None), None)
 
 
 def _git(repository: Path, *arguments: str) -> bytes:

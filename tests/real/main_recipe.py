@@ -15,6 +15,7 @@ from builder.project import Project
 from builder.variant import SourceStep
 from tests.claims import Claims
 from tests.commands import ROOT, Builder, CommandError
+from tests.real.genesis_facts import lacking
 from tests.real.workshop import Workshop
 
 VARIANT = "tq3-mtp-genesis"
@@ -70,7 +71,8 @@ def steps(shop: Workshop, builder: Builder, claims: Claims) -> None:
         builder.ask("build", VARIANT)
     except CommandError as error:
         if error.status in GONE:
-            claims.not_run(claim, f"an input is not to be had: {error.said}")
+            why = f"an input is not to be had: {error.said}"
+            claims.not_run(claim, why, wants=lacking())
             return
         refused = error.status == PolicyError.exit_status
         claims.holds(f"{claim}, without a waiver: refused", refused, error.said)

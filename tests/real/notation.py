@@ -32,8 +32,7 @@ from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
 from tests.notation.authorities import various
 from tests.plugins.requires import missing
-from tests.real.debian_tool import debian_tool
-from tests.real.signature_tools import LATEST
+from tests.real.debian_tool import LATEST, debian_tool
 from tests.real.signatures import (
     BORROWED,
     INDEX,

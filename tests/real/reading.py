@@ -135,7 +135,7 @@ def by_umoci(images: Sequence[Wanted], shop: Workshop, builder: Builder, claims:
 def by_podman(images: Sequence[Wanted], shop: Workshop, claims: Claims) -> None:
     """Podman pulls by digest and mounts."""
     if why := missing("podman", "root"):
-        claims.not_run("podman pull", why)
+        claims.not_run("podman pull", why, wants="podman")
         return
     image = images[-1]
     name = image.baked.variant

@@ -1,7 +1,8 @@
-"""The tools that others verify signatures with: cosign of two generations, skopeo, oras.
+"""The tools that others verify signatures with: cosign of two generations, skopeo, oras, and npm's
+library; and crane, to whom signed images are images.
 
-They come from newer Debians and run where they were unpacked. None of them asks anybody but the
-registry: keys, and no transparency log.
+They come from newer Debians and run where they were unpacked, the library from npm. None of them
+asks anybody but the registry: keys, and no transparency log.
 """
 
 import json
@@ -11,9 +12,11 @@ from pathlib import Path
 
 from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
-from tests.real.debian_tool import debian_packages, with_libraries
+from tests.real.bundle_oracle import BundleOracle, bundle_oracle
+from tests.real.debian_tool import LATEST, STABLE, debian_packages, with_libraries
 
-STABLE, LATEST = "trixie", "sid"
+BUNDLES_ONLY = "@sigstore/verify of npm"
+"""The verifier that knows no older form."""
 _OPEN = ("--allow-insecure-registry", "--allow-http-registry")
 _UNLOGGED = ("--insecure-ignore-tlog=true", *_OPEN)
 
@@ -122,12 +125,30 @@ class Oras:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crane:
+    """A client that looks into images."""
+
+    program: Path
+
+    def validate(self, image: str) -> None:
+        """Raises CommandError where a config, a layer, or a member of an index is not what it is
+        said to be."""
+        run((self.program, "validate", "--insecure", "--remote", image))
+
+    def manifest(self, image: str) -> bytes:
+        """The bytes of a manifest or of an index, as the registry has them."""
+        return run((self.program, "manifest", "--insecure", image)).stdout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """Those that are to be had on this machine."""
 
     cosigns: tuple[Cosign, ...]
     skopeo: Skopeo | None
     oras: Oras | None
+    crane: Crane | None
+    npm: BundleOracle | None
 
     def verifiers(self) -> dict[str, Callable[[str, Path], None]]:
         """Each way to ask whether an image is signed by a key, by its name."""
@@ -137,6 +158,8 @@ class Tools:
             asked[f"{cosign.name} verify-attestation"] = cosign.verify_attestation
         if self.skopeo is not None:
             asked["skopeo policy"] = self.skopeo.verify
+        if self.npm is not None:
+            asked[BUNDLES_ONLY] = self.npm.verify
         return asked
 
 
@@ -159,7 +182,16 @@ def tools(claims: Claims, scratch: Path) -> Tools:
     oras = None
     if unpacked := _unpacked(claims, "oras", ("oras",), STABLE):
         oras = Oras(program=unpacked["oras"] / "usr/bin/oras")
-    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras)
+    crane = None
+    if unpacked := _unpacked(claims, "crane", ("crane",), LATEST):
+        crane = Crane(program=unpacked["crane"] / "usr/bin/crane")
+    npm = None
+    try:
+        npm = bundle_oracle()
+    except CommandError as error:
+        why = error.said or str(error)
+        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", why, wants="npm")
+    return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, crane=crane, npm=npm)
 
 
 def _unpacked(
@@ -168,5 +200,6 @@ def _unpacked(
     try:
         return debian_packages(packages, suite)
     except CommandError as error:
-        claims.not_run(f"what {name} makes of our signatures", error.said or str(error))
+        why = error.said or str(error)
+        claims.not_run(f"what {name} makes of our signatures", why, wants=suite)
         return None

@@ -36,17 +36,23 @@ from builder.sigstore import bundle, carriers
 from tests.claims import Claims
 from tests.commands import CommandError
 from tests.plugins.requires import missing
-from tests.real.signature_tools import Cosign, Oras, Tools, tools
-from tests.registry.images import index_of, tiny_image
+from tests.real.signature_tools import BUNDLES_ONLY, Cosign, Crane, Oras, Tools, tools
+from tests.registry.images import index_of, tiny_image, with_config_of
 from tests.services import running_registry
 from tests.signatures.memory_place import MemoryPlace
 from tests.signed_images import place, provenance, push, signable
 from tests.signers import SIGNERS, MemorySigner, p256
 from tests.standin.referrers import referrers_stand_in
 
-SIGNED, OTHER = tiny_image(b"amd64"), tiny_image(b"arm64")
+SIGNED, OTHER = tiny_image(b"amd64"), tiny_image(b"arm64", architecture="arm64")
 UNSIGNED, BORROWED = tiny_image(b"unsigned"), tiny_image(b"with signatures of another")
 TAMPERED = tiny_image(b"with signatures over other bytes")
+_ASIDE = {
+    "unsigned": UNSIGNED,
+    "borrowed": BORROWED,
+    "tampered": TAMPERED,
+    "unsound": with_config_of(tiny_image(b"another"), tiny_image(b"a layer")),
+}
 INDEX = index_of((SIGNED.manifest, "linux", "amd64"), (OTHER.manifest, "linux", "arm64"))
 
 
@@ -96,6 +102,7 @@ def prove(claims: Claims) -> None:
                 cells = _cells(claims, f"{mode}, {kind}", place(client, repository), scratch, make)
                 cells.all(found.verifiers())
                 _referrers(cells, found.oras)
+                _sound(cells, found.crane)
             _alone(claims, mode, place(client, Reference.parse(f"{host}/alone")), found, scratch)
             for cosign in found.cosigns:
                 theirs = place(client, Reference.parse(f"{host}/team/theirs"))
@@ -156,7 +163,7 @@ def push_all(client: Registry, repository: Reference) -> None:
     for image in (SIGNED, OTHER):
         push(client, repository.at(image.manifest.digest), image)
     client.push_manifest(repository, INDEX)
-    for tag, image in (("unsigned", UNSIGNED), ("borrowed", BORROWED), ("tampered", TAMPERED)):
+    for tag, image in _ASIDE.items():
         push(client, Reference.parse(f"{repository.name}:{tag}"), image)
 
 
@@ -204,6 +211,22 @@ def _referrers(cells: Cells, oras: Oras | None) -> None:
         cells.claims.equal(f"{cells.title}: signatures of the index that oras finds", count, wanted)
 
 
+def _sound(cells: Cells, crane: Crane | None) -> None:
+    """What was signed is the image that was pushed, whole."""
+    if crane is None:
+        return
+    claim = f"{cells.title}: crane validates the signed index and its members, byte for byte"
+    with cells.claims.group(claim):
+        same = []
+        for pushed in (INDEX, SIGNED.manifest, OTHER.manifest):
+            name = cells.name("t" if pushed is INDEX else pushed.digest)
+            crane.validate(name)
+            same.append(crane.manifest(name) == pushed.raw)
+        cells.claims.holds(claim, all(same), INDEX.digest)
+    refused = not takes(lambda name, _: crane.validate(name), cells.name("unsound"), cells.keys)
+    cells.claims.holds(f"{cells.title}: crane does not validate what is unsound", refused)
+
+
 def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratch: Path) -> None:
     """Each generation of forms without the other, at an image of its own."""
     signer, key = p256("alone"), scratch / "alone.pem"
@@ -217,7 +240,8 @@ def _alone(claims: Claims, mode: str, there: RegistryPlace, found: Tools, scratc
         there.add([item for item in aside.added if isinstance(item, kind)])
         for name, verify in found.verifiers().items():
             taken = takes(verify, str(reference), key)
-            wanted = kind is Listed or name.startswith("cosign 3")
+            newer = name.startswith(("cosign 3", BUNDLES_ONLY))
+            wanted = name != BUNDLES_ONLY if kind is Listed else newer
             claims.equal(f"{mode}: {name} takes {forms} alone", taken, wanted)
 
 

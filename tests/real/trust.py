@@ -17,14 +17,14 @@ from builder.trust.model import Policy
 from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
 from tests.plugins.requires import missing
-from tests.real.debian_tool import debian_tool
+from tests.real.debian_tool import LATEST, STABLE, debian_tool
 from tests.services import running_registry
 
-SUITES = ("trixie", "sid")
+SUITES = (STABLE, LATEST)
 _TODAY = date(2027, 1, 1)
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _KEYS = ("ada", "bob", "carol", "eve")
-_LIBRARY_PACKAGES = {"trixie": (), "sid": ("libgpgme45", "libassuan9", "libgpg-error0")}
+_LIBRARY_PACKAGES = {STABLE: (), LATEST: ("libgpgme45", "libassuan9", "libgpg-error0")}
 """What skopeo of a suite loads that this Debian does not have."""
 
 
@@ -34,12 +34,12 @@ def prove(claims: Claims) -> None:
         claims.not_run("exported policies", why)
         return
     for suite in SUITES:
+        claim = f"exported policies, by skopeo and cosign of {suite}"
         try:
             tools = _Tools(suite)
         except CommandError as error:
-            claims.not_run(f"exported policies, by skopeo and cosign of {suite}", str(error))
+            claims.not_run(claim, str(error), wants=suite)
             continue
-        claim = f"exported policies, by skopeo and cosign of {suite}"
         with claims.group(claim), TemporaryDirectory(prefix="builder-trust-") as name:
             place = Path(name)
             (place / "registry").mkdir()

@@ -32,7 +32,7 @@ def describe(data: bytes, *, media_type: str = "application/octet-stream") -> De
     return Descriptor(media_type=media_type, digest=Digest.of(data), size=len(data))
 
 
-def tiny_image(text: bytes = b"hello\n") -> TinyImage:
+def tiny_image(text: bytes = b"hello\n", *, architecture: str = "amd64") -> TinyImage:
     """An image whose only file says ``text``."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as archive:
@@ -42,7 +42,7 @@ def tiny_image(text: bytes = b"hello\n") -> TinyImage:
     layer = gzip.compress(tar.getvalue(), mtime=0)
     config = json.dumps(
         {
-            "architecture": "amd64",
+            "architecture": architecture,
             "os": "linux",
             "config": {},
             "rootfs": {"type": "layers", "diff_ids": [str(Digest.of(tar.getvalue()))]},
@@ -58,6 +58,13 @@ def tiny_image(text: bytes = b"hello\n") -> TinyImage:
         }
     ).encode()
     return TinyImage(manifest=Manifest.parse(raw), config=config, layer=layer)
+
+
+def with_config_of(other: TinyImage, image: TinyImage) -> TinyImage:
+    """``image`` with a config that is not of its layer."""
+    config = describe(other.config, media_type=OCI_CONFIG).record()
+    raw = json.dumps(json.loads(image.manifest.raw) | {"config": config}).encode()
+    return TinyImage(manifest=Manifest.parse(raw), config=other.config, layer=image.layer)
 
 
 def index_of(*entries: tuple[Manifest, str, str]) -> Index:
