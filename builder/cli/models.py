@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builder.cli import model_signatures as signed
 from builder.cli import show
 from builder.cli.app import Commands
 from builder.cli.progress import progress_for
@@ -81,18 +82,30 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
 @VARIANT
 @_directory(exists=True)
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
+@signed.SIGNATURE
+@signed.KEY
 @_JOBS
 @shared_options
 @command_with_settings
-def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int | None) -> None:
+def verify(
+    settings: Settings,
+    variant: str,
+    root: Path,
+    full: bool,
+    signatures: tuple[str, ...],
+    keys: tuple[Path, ...],
+    jobs: int | None,
+) -> None:
     """Compare every file of a variant's models with its digest in the lock.
 
     Fails where one is missing, short, wrong, without a digest, or beside those that are locked.
+    With --signature it also fails where the lock is not what the key has signed.
     """
     from builder.models.verify import verify as check
 
     site = Site(settings)
     models = _models(site, variant, root)
+    given = signed.read([pin for pin, _ in models], signatures, keys)
     store = site.store
     with store.lease():
         found = check(
@@ -103,7 +116,7 @@ def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int |
             threads=jobs or _cores(),
             full=full,
         )
-    _conclude(settings, variant, found)
+    _conclude(settings, variant, tuple(signed.held(item, given) for item in found))
 
 
 @command.command("sums")
@@ -209,6 +222,7 @@ def _document(item: "Verified") -> dict[str, Any]:
             if file.state != "ok"
         ],
         "tensors": list(item.tensors),
+        **signed.document(item),
     }
 
 
@@ -231,5 +245,5 @@ def _text(found: "tuple[Verified, ...]") -> str:
         ]
         if len(bad) > _SHOWN:
             lines.append(f"{item.pin.name}: {len(bad) - _SHOWN} more")
-        lines += item.tensors
+        lines += (*item.tensors, *signed.lines(item, most=_SHOWN))
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from builder.lock.model import ModelFile, ModelPin
 from builder.models.hashing import Crew, at_once
 from builder.models.place import Identity, Place
 from builder.models.remembered import Remembered
+from builder.models.signature import Held
 from builder.models.tensors import judge, question
 from builder.ports import Progress, Store
 from builder.tree import parents
@@ -44,12 +45,14 @@ class CheckedFile:
 
 @value
 class Verified:
-    """What came of one model. ``tensors`` are findings about the files as a whole."""
+    """What came of one model. ``tensors`` are findings about the files as a whole, ``signature`` is
+    what somebody signed of them, where it was asked for."""
 
     pin: ModelPin
     place: Place
     files: tuple[CheckedFile, ...]
     tensors: tuple[str, ...]
+    signature: Held | None = None
 
     @property
     def hashed(self) -> int:
@@ -65,7 +68,8 @@ class Verified:
     @property
     def ok(self) -> bool:
         """Whether every locked file is what it was, and no other is there."""
-        return not self.tensors and all(file.state is State.OK for file in self.files)
+        signed = self.signature is None or self.signature.ok
+        return signed and not self.tensors and all(file.state is State.OK for file in self.files)
 
 
 def verify(
