@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from builder.errors import UsageError
+from builder.errors import IntegrityError, UsageError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -83,6 +83,18 @@ def held(item: "Verified", given: "Mapping[str, tuple[Path, ModelSignature]]") -
         or (item.place.directory / checked.path).resolve() != own
     )
     return replace(item, files=files, signature=hold(item.pin, signature))
+
+
+def refusal(failed: "Sequence[Verified]") -> IntegrityError | None:
+    """The error about models whose files are those that are locked, which are not those that are
+    signed; ``None`` where a file is to blame, too."""
+    if any(not replace(item, signature=None).ok for item in failed):
+        return None
+    return IntegrityError(
+        f"models: {', '.join(item.pin.name for item in failed)}: what is locked is not what was"
+        " signed",
+        hint="another revision, or another model? ask whoever signed it which files are meant",
+    )
 
 
 def document(item: "Verified") -> dict[str, Any]:

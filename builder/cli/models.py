@@ -166,13 +166,15 @@ def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -
         IntegrityError: It is not what was locked.
     """
     value = {"variant": variant, "models": [_document(item) for item in found]}
-    failed = [item.pin.name for item in found if not item.ok]
+    failed = [item for item in found if not item.ok]
     if not failed:
         show.result(settings, value, _text(found))
         return
     show.so_far(settings, value, _text(found))
+    if error := signed.refusal(failed):
+        raise error
     raise IntegrityError(
-        f"models: {', '.join(failed)}: not what was locked",
+        f"models: {', '.join(item.pin.name for item in failed)}: not what was locked",
         hint="builder models fetch brings what is missing, short or wrong; remove what is extra, or"
         " pin it by include; builder lock completes a pin where files are unhashed",
     )

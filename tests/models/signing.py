@@ -14,6 +14,7 @@ from builder.sigstore import bundle
 from builder.sigstore.bundle import Bundle
 from tests.signers import MemorySigner, p256
 
+_SIGNER = p256()
 IGNORED = ("model.sig", ".git", ".gitattributes", ".github", ".gitignore")
 """What model_signing leaves out by itself: the signature's own file, and git's."""
 
@@ -59,7 +60,7 @@ def signed(
 ) -> bytes:
     """A statement in its bundle. The key is named by the digest of its PEM, unless ``hint`` is
     given."""
-    signer = by or p256()
+    signer = by or _SIGNER
     envelope = Envelope(payload_type=IN_TOTO, payload=canonical.encode(said))
     signature = Signature(keyid="", sig=signer.sign(envelope.signed))
     whole = Envelope(payload_type=IN_TOTO, payload=envelope.payload, signatures=(signature,))
