@@ -11,9 +11,11 @@ import click
 from builder.cli import model_signatures as signed
 from builder.cli import show
 from builder.cli.app import Commands
+from builder.cli.model_sums import published
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site
+from builder.digest import directory_digest
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import ModelPin
 
@@ -131,26 +133,28 @@ def verify(
 @command_with_settings
 def sums(settings: Settings, variant: str, against: Path | None) -> None:
     """Print the locked digests of a variant's models as sha256sum does."""
-    from builder.models.checksums import LIMIT, checksums, compare, directory_digest, read_checksums
+    from builder.models.checksums import checksums, compare
 
     pins = _pins(Site(settings), variant)
+    if lacking := [pin.name for pin in pins if any(file.digest is None for file in pin.files)]:
+        raise ProjectError(
+            f"models: {', '.join(lacking)}: the lock has not the digests of all files",
+            hint=f"builder lock {' '.join(lacking)} completes them",
+        )
     text = "".join(checksums(pin, prefix="" if len(pins) == 1 else f"{pin.name}/") for pin in pins)
     value: dict[str, Any] = {"variant": variant, "models": []}
-    published = None
-    if against is not None:
-        with against.open("rb") as file:
-            published = read_checksums(file.read(LIMIT + 1), at=str(against))
+    given = published(against)
     for pin in pins:
-        whole = directory_digest(pin)
+        locked = {file.path: file.digest for file in pin.files if file.digest is not None}
         item: dict[str, Any] = {
             "model": pin.name,
-            "dirHash1": None if whole is None else whole.hex,
-            "files": {file.path: file.digest and str(file.digest) for file in pin.files},
+            "dirHash": directory_digest(locked).hex,
+            "files": {path: str(digest) for path, digest in locked.items()},
         }
-        if published is not None:
-            item["compared"] = compare(pin, published, at=str(against))
+        if given is not None:
+            item["compared"] = compare(pin, given.of(pin).digests, at=given.at)
         value["models"].append(item)
-    if published is not None:
+    if given is not None:
         said = (
             f"{item['model']}: {item['compared']} of {len(item['files'])} files compared"
             for item in value["models"]
