@@ -25,9 +25,10 @@ def resolve_with_sums(
     include: tuple[str, ...] = (),
     before: ModelPin | None = None,
 ) -> Resolved[ModelPin]:
-    """As :func:`builder.resolve.models.resolve_model`, with the digests that are published. They are
-    all there is of a commit that the hub may not be asked about, or that was pinned (``before``)
-    and is gone; that is said.
+    """As :func:`builder.resolve.models.resolve_model`, with the digests that are published.
+
+    They are all there is of a commit that the hub may not be asked about, or that was pinned
+    (``before``) and is gone; that is said.
 
     Raises:
         ProjectError: Such a commit has files without a published digest, or none is selected.
