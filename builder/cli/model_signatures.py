@@ -1,18 +1,24 @@
 """What somebody signed of a model: the options of ``builder models verify``, and what it tells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from builder.errors import IntegrityError, UsageError
+from builder.cli.site import Site
+from builder.errors import IntegrityError, SignatureError, UsageError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
+    from builder.keys.public import PublicKey
     from builder.models.signature import ModelSignature
     from builder.models.verify import Verified
+
+    Enough: TypeAlias = Callable[[str, Sequence[ModelSignature]], None]
+    Signed: TypeAlias = Mapping[str, Sequence[tuple[Path, ModelSignature]]]
 
 SIGNATURE = click.option(
     "--signature",
@@ -27,68 +33,97 @@ KEY = click.option(
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A public key that may have signed; any of several.",
+    help="A public key that may have signed; any of several (default: trust.yaml).",
 )
 
 
 def read(
-    pins: Sequence[ModelPin], signatures: Sequence[str], keys: Sequence[Path]
-) -> "Mapping[str, tuple[Path, ModelSignature]]":
-    """The signatures by the names of the models, each with its file.
+    site: Site, pins: Sequence[ModelPin], signatures: Sequence[str], keys: Sequence[Path]
+) -> "Signed":
+    """The signatures by the names of the models, each with its file, by somebody who may sign: any
+    of ``keys``, or those whom the project's trust policy wants.
 
     Raises:
-        UsageError: Signatures without keys, or the other way round; a signature of nobody knows
-            which model, or two of one; a file that cannot be read.
+        UsageError: Keys without signatures, or signatures without anybody to trust; a signature of
+            nobody knows which model; a file that cannot be read.
         IntegrityError: A file of a key has none.
-        SignatureError, UntrustedError: As
-            :func:`builder.models.signature.read_model_signature`.
+        PolicyError: The trust policy does not want those who signed.
+        SignatureError, UntrustedError: As :func:`builder.models.signature.read_model_signature`,
+            or two signatures of one model are over different files.
     """
-    if not signatures and not keys:
+    if not signatures:
+        if keys:
+            raise UsageError(
+                "--key is for --signature", hint="--signature FILE names what was signed: model.sig"
+            )
         return {}
-    if not (signatures and keys):
-        raise UsageError(
-            "--signature and --key go together",
-            hint="--key FILE names the public key of who signed"
-            if signatures
-            else "--signature FILE names what was signed: model.sig",
-        )
-    from builder.adapters.keys.signers import read_public_file
     from builder.models.signature import read_model_signature
 
-    trusted = tuple(read_public_file(key) for key in keys)
-    found: dict[str, tuple[Path, ModelSignature]] = {}
-    for text in signatures:
-        name, file = _meant(text, [pin.name for pin in pins])
-        if name in found:
-            raise UsageError(f"--signature {text}: a second one of {name}")
-        data = _bytes(file)
-        found[name] = file, read_model_signature(data, keys=trusted, at=str(file))
+    files = [_meant(text, [pin.name for pin in pins]) for text in signatures]
+    trusted, enough = _of_files(keys) if keys else _of_policy(site)
+    found: dict[str, list[tuple[Path, ModelSignature]]] = {}
+    for name, file in files:
+        signature = read_model_signature(_bytes(file), keys=trusted, at=str(file))
+        found.setdefault(name, []).append((file, signature))
+    for name, several in found.items():
+        (first, signature), *others = several
+        for file, other in others:
+            if other.files != signature.files:
+                raise SignatureError(f"{file}: over other files of {name} than {first}")
+        enough(f"model {name}", [signature for _, signature in several])
     return found
 
 
-def held(item: "Verified", given: "Mapping[str, tuple[Path, ModelSignature]]") -> "Verified":
-    """A model with what its signature says of it. The signature's own file is nothing beside it,
-    where it lies in the directory."""
+def _of_files(files: Sequence[Path]) -> "tuple[tuple[PublicKey, ...], Enough]":
+    from builder.adapters.keys.signers import read_public_file
+
+    return tuple(map(read_public_file, files)), lambda *_: None
+
+
+def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
+    """All keys of the policy, revoked ones too; it judges them then."""
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise UsageError(
+            "no key is trusted: the project has no trust.yaml", hint="give a public key with --key"
+        )
+    from builder.trust.judge import Kind, judge, public_keys
+
+    def enough(at: str, signatures: "Sequence[ModelSignature]") -> None:
+        judge(
+            policy,
+            kind=Kind.MODEL,
+            digest=signatures[0].root,
+            signed_by={signature.key for signature in signatures},
+            today=site.today,
+        ).enforce(at)
+
+    return public_keys(policy), enough
+
+
+def held(item: "Verified", given: "Signed") -> "Verified":
+    """A model with what its signatures say of it. Their own files are nothing beside it, where they
+    lie in the directory."""
     if item.pin.name not in given:
         return item
     from builder.models.signature import hold
     from builder.models.verify import State
 
-    file, signature = given[item.pin.name]
-    own = file.resolve()
+    own = {file.resolve() for file, _ in given[item.pin.name]}
     files = tuple(
         checked
         for checked in item.files
         if checked.state is not State.EXTRA
-        or (item.place.directory / checked.path).resolve() != own
+        or (item.place.directory / checked.path).resolve() not in own
     )
-    return replace(item, files=files, signature=hold(item.pin, signature))
+    signatures = tuple(hold(item.pin, signature) for _, signature in given[item.pin.name])
+    return replace(item, files=files, signatures=signatures)
 
 
 def refusal(failed: "Sequence[Verified]") -> IntegrityError | None:
     """The error about models whose files are those that are locked, which are not those that are
     signed; ``None`` where a file is to blame, too."""
-    if any(not replace(item, signature=None).ok for item in failed):
+    if any(not replace(item, signatures=()).ok for item in failed):
         return None
     return IntegrityError(
         f"models: {', '.join(item.pin.name for item in failed)}: what is locked is not what was"
@@ -97,12 +132,10 @@ def refusal(failed: "Sequence[Verified]") -> IntegrityError | None:
     )
 
 
-def document(item: "Verified") -> dict[str, Any]:
-    """What ``--json`` has of a signature; nothing where there is none."""
-    if (said := item.signature) is None:
-        return {}
-    return {
-        "signature": {
+def document(item: "Verified") -> list[dict[str, Any]]:
+    """What ``--json`` has of the signatures of a model."""
+    return [
+        {
             "file": said.signature.at,
             "key": said.signature.key.fingerprint,
             "name": said.signature.name,
@@ -112,23 +145,31 @@ def document(item: "Verified") -> dict[str, Any]:
             "not_locked": list(said.beside),
             "left_out": list(said.ignored),
         }
-    }
+        for said in item.signatures
+    ]
 
 
 def lines(item: "Verified", *, most: int) -> Iterator[str]:
-    """What people are told of a signature.
+    """What people are told of signatures, those over the same files at once.
 
     Args:
         most: How many findings are told before the rest is only counted.
     """
-    if (said := item.signature) is None:
+    if not item.signatures:
         return
-    name, key = item.pin.name, said.signature.key.fingerprint
-    yield from (f"{name}: {finding}" for finding in said.findings[:most])
-    if len(said.findings) > most:
-        yield f"{name}: {len(said.findings) - most} more"
-    yield f"{name}: {len(said.same)} of {len(item.pin.files)} locked files are signed by {key}"
-    yield from (f"{name}: {remark}" for remark in said.remarks)
+    name, same = item.pin.name, len(item.signatures[0].same)
+    findings = _once(said.findings for said in item.signatures)
+    yield from (f"{name}: {finding}" for finding in findings[:most])
+    if len(findings) > most:
+        yield f"{name}: {len(findings) - most} more"
+    by = " and ".join(_once([said.signature.key.fingerprint] for said in item.signatures))
+    yield f"{name}: {same} of {len(item.pin.files)} locked files are signed by {by}"
+    yield from (f"{name}: {told}" for told in _once(said.remarks for said in item.signatures))
+
+
+def _once(texts: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """All texts in their order, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(texts)))
 
 
 def _meant(text: str, names: Sequence[str]) -> tuple[str, Path]:

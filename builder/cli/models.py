@@ -101,13 +101,14 @@ def verify(
     """Compare every file of a variant's models with its digest in the lock.
 
     Fails where one is missing, short, wrong, without a digest, or beside those that are locked.
-    With --signature it also fails where the lock is not what the key has signed.
+    With --signature it also fails where what is locked is not what was signed. Without --key, the
+    role model of trust.yaml says who may sign.
     """
     from builder.models.verify import verify as check
 
     site = Site(settings)
     models = _models(site, variant, root)
-    given = signed.read([pin for pin, _ in models], signatures, keys)
+    given = signed.read(site, [pin for pin, _ in models], signatures, keys)
     store = site.store
     with store.lease():
         found = check(
@@ -228,7 +229,7 @@ def _document(item: "Verified") -> dict[str, Any]:
             if file.state != "ok"
         ],
         "tensors": list(item.tensors),
-        **signed.document(item),
+        "signatures": signed.document(item),
     }
 
 

@@ -45,14 +45,14 @@ class CheckedFile:
 
 @value
 class Verified:
-    """What came of one model. ``tensors`` are findings about the files as a whole, ``signature`` is
-    what somebody signed of them, where it was asked for."""
+    """What came of one model. ``tensors`` are findings about the files as a whole, ``signatures``
+    what people signed of them, where it was asked for."""
 
     pin: ModelPin
     place: Place
     files: tuple[CheckedFile, ...]
     tensors: tuple[str, ...]
-    signature: Held | None = None
+    signatures: tuple[Held, ...] = ()
 
     @property
     def hashed(self) -> int:
@@ -68,7 +68,7 @@ class Verified:
     @property
     def ok(self) -> bool:
         """Whether every locked file is what it was, and no other is there."""
-        signed = self.signature is None or self.signature.ok
+        signed = all(held.ok for held in self.signatures)
         return signed and not self.tensors and all(file.state is State.OK for file in self.files)
 
 

@@ -1,5 +1,6 @@
 """``builder models verify --signature``: what it tells, and its exit statuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,13 +8,23 @@ import pytest
 from builder.lock.codec import write_pins
 from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder, Ran
-from tests.models.signing import IGNORED, model_signature, resources, root
+from tests.models.signing import (
+    IGNORED,
+    model_signature,
+    predicate,
+    resources,
+    root,
+    signed,
+    statement,
+)
 from tests.models.worlds import lay, pin_of, tiny
 from tests.signers import p256
+from tests.trust.keys import NAMES, key_entry, policy_text, signatures, signer
 
 FILES = tiny()
 SIZE = sum(map(len, FILES.values()))
 KEY = p256().public
+IMAGES = "  image: {keys: [ada], threshold: 1}\n"
 TABLE = (
     "MODEL  SIZE   OK  MISSING  EXTRA  SHORT  WRONG  UNHASHED\n"
     f"tiny   {SIZE} B  4   0        0      0      0      0\n"
@@ -54,16 +65,18 @@ def test_the_document_has_it_and_nothing_is_read_for_it(verify: Builder, project
     ran = verify("--signature", "tiny=model.sig", "--key", "signer.pub", "--json")
     (model,) = ran.json["models"]
     assert (ran.status, model["hashed_bytes"]) == (0, SIZE)
-    assert model["signature"] == {
-        "file": "model.sig",
-        "key": KEY.fingerprint,
-        "name": "tiny",
-        "sha256": root(resources(FILES)),
-        "signed": 4,
-        "findings": [],
-        "not_locked": [],
-        "left_out": [],
-    }
+    assert model["signatures"] == [
+        {
+            "file": "model.sig",
+            "key": KEY.fingerprint,
+            "name": "tiny",
+            "sha256": root(resources(FILES)),
+            "signed": 4,
+            "findings": [],
+            "not_locked": [],
+            "left_out": [],
+        }
+    ]
 
 
 def test_its_own_file_beside_the_weights_is_nothing_extra(verify: Builder, weights: Path) -> None:
@@ -90,7 +103,7 @@ def test_what_is_signed_as_something_else_fails(verify: Builder, project: Path) 
         "  hint: another revision, or another model? ask whoever signed it which files are meant\n"
     )
     document = verify("--signature", "model.sig", "--key", "signer.pub", "--json").json
-    assert len(document["models"][0]["signature"]["findings"]) == 4
+    assert len(document["models"][0]["signatures"][0]["findings"]) == 4
 
 
 def test_a_signature_does_not_make_wrong_bytes_right(
@@ -136,20 +149,112 @@ def test_a_signature_that_is_none_is_told_before_anything_is_read(
 def test_options_that_make_no_sense_are_a_matter_of_usage(verify: Builder, project: Path) -> None:
     (project / "model.sig").write_bytes(model_signature(FILES))
     for arguments, said in (
-        (("--signature", "model.sig"), "--signature and --key go together"),
-        (("--key", "signer.pub"), "--signature and --key go together"),
+        (("--signature", "model.sig"), "no key is trusted: the project has no trust.yaml"),
+        (("--key", "signer.pub"), "--key is for --signature"),
         (("--signature", "none", "--key", "signer.pub"), "--signature none: cannot be read"),
         (("--signature", ".", "--key", "signer.pub"), "--signature .: cannot be read"),
         (("--signature", "model.sig", "--key", "none"), "'none' does not exist"),
-        (
-            (*("--signature", "model.sig") * 2, "--key", "signer.pub"),
-            "--signature model.sig: a second one of tiny",
-        ),
     ):
         ran = verify(*arguments)
         assert (ran.status, ran.out) == (2, "")
         assert said in ran.err
     assert verify("--signature", "model.sig", "--key", "model.sig").status == 4
+
+
+def test_two_may_sign_one_model_and_both_over_the_same_files(
+    verify: Builder, project: Path
+) -> None:
+    (project / "a.sig").write_bytes(model_signature(FILES))
+    (project / "b.sig").write_bytes(model_signature(FILES, p256("b")))
+    (project / "b.pub").write_bytes(p256("b").public.pem)
+    both = ("--signature", "a.sig", "--signature", "b.sig", "--key", "signer.pub", "--key", "b.pub")
+    ran = verify(*both)
+    assert ran.status == 0
+    assert ran.out.endswith(f"signed by {KEY.fingerprint} and {p256('b').public.fingerprint}\n")
+    (project / "b.sig").write_bytes(model_signature(FILES | {"x": b""}, p256("b")))
+    ran = verify(*both)
+    assert (ran.status, ran.out) == (10, "")
+    assert ran.err.startswith("builder: error: b.sig: over other files of tiny than a.sig\n")
+
+
+def test_what_one_of_two_signers_left_out_and_the_other_did_not_is_a_finding(
+    verify: Builder, project: Path, weights: Path
+) -> None:
+    files = FILES | {".gitattributes": b""}
+    (project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, {"tiny": pin_of(files)}))
+    lay(weights, files)
+    said = predicate(FILES, serialization={"method": "files"})
+    (project / "a.sig").write_bytes(model_signature(FILES))
+    (project / "b.sig").write_bytes(signed(statement(FILES, predicate=said)))
+    ran = verify("--signature", "a.sig", "--signature", "b.sig", "--key", "signer.pub")
+    assert ran.status == 4
+    assert ran.out.endswith(
+        "tiny: .gitattributes: locked and not signed\n"
+        f"tiny: 4 of 5 locked files are signed by {KEY.fingerprint}\n"
+        "tiny: 1 left out by the signer: .gitattributes\n"
+    )
+
+
+@pytest.fixture
+def policy(builder: Builder, project: Path) -> Callable[..., None]:
+    """A trust policy whose models two of Ada, Bob and Carol have to sign, accepted here."""
+
+    def call(**given: str) -> None:
+        roles = f"{IMAGES}  model: {{keys: [ada, bob, carol], threshold: 2}}\n"
+        text = policy_text(expires="2999-12-31", **{"roles": roles} | given)  # type: ignore[arg-type]
+        (project / "trust.yaml").write_text(text)
+        beside = signatures(text.encode(), "ada", "bob")
+        (project / "trust.yaml.sig.jsonl").write_bytes(beside or b"")
+        assert builder("trust", "init", "--accept-first").status == 0
+
+    return call
+
+
+def _signed_by(project: Path, *names: str) -> list[str]:
+    """The options for signatures by these."""
+    options = []
+    for number, name in enumerate(names):
+        file = f"{number}-{name}.sig"
+        (project / file).write_bytes(model_signature(FILES, signer(name)))
+        options += ["--signature", file]
+    return options
+
+
+def test_without_a_key_the_trust_policy_says_who_signs_models(
+    verify: Builder, project: Path, policy: Callable[..., None]
+) -> None:
+    policy()
+    ran = verify(*_signed_by(project, "ada", "carol"))
+    assert (ran.status, ran.err) == (0, "")
+    ran = verify(*_signed_by(project, "ada", "ada"))
+    assert (ran.status, ran.out) == (11, "")
+    assert ran.err.startswith(
+        "builder: error: model tiny: below-threshold: signed by 1 of 2 keys of the role 'model'"
+        " ('ada')\n"
+    )
+    assert verify(*_signed_by(project, "ada", "dan")).status == 11
+    stranger = project / "stranger.sig"
+    stranger.write_bytes(model_signature(FILES))
+    assert verify("--signature", stranger).status == 11
+
+
+def test_a_key_that_is_revoked_signs_nothing(
+    verify: Builder, project: Path, policy: Callable[..., None]
+) -> None:
+    keys = "".join(
+        key_entry(name, state="revoked" if name == "carol" else "active") for name in NAMES
+    )
+    policy(keys=keys)
+    ran = verify(*_signed_by(project, "ada", "carol"))
+    assert (ran.status, "'carol' is revoked" in ran.err) == (11, True)
+
+
+def test_a_policy_that_knows_no_signer_of_models_trusts_none(
+    verify: Builder, project: Path, policy: Callable[..., None]
+) -> None:
+    policy(roles=IMAGES)
+    ran = verify(*_signed_by(project, "ada"))
+    assert (ran.status, "trust.yaml has no role 'model'" in ran.err) == (11, True)
 
 
 def test_of_several_models_it_is_said_which_one_is_signed(
@@ -166,10 +271,7 @@ def test_of_several_models_it_is_said_which_one_is_signed(
     given = ("models", "verify", "hello", "--dir", weights / "both", "--key", "signer.pub")
     ran = builder(*given, "--signature", "tiny=a=b.sig", "--json")
     assert ran.status == 0
-    assert [sorted(item) == sorted({*item, "signature"}) for item in ran.json["models"]] == [
-        True,
-        False,
-    ]
+    assert [len(item["signatures"]) for item in ran.json["models"]] == [1, 0]
     ran = builder(*given, "--signature", "a=b.sig")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == (

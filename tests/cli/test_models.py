@@ -57,6 +57,7 @@ def test_the_document_says_what_was_read(builder: Builder, weights: Path) -> Non
                 },
                 "files": [],
                 "tensors": [],
+                "signatures": [],
             }
         ],
     }

@@ -9,10 +9,11 @@ from builder import canonical
 from builder.attest.dsse import IN_TOTO, Envelope, Signature
 from builder.attest.statement import STATEMENT_V1
 from builder.digest import Digest, Hasher
+from builder.keys.signer import Signer
 from builder.models.signature import PREDICATE_TYPE
 from builder.sigstore import bundle
 from builder.sigstore.bundle import Bundle
-from tests.signers import MemorySigner, p256
+from tests.signers import p256
 
 _SIGNER = p256()
 IGNORED = ("model.sig", ".git", ".gitattributes", ".github", ".gitignore")
@@ -55,9 +56,7 @@ def statement(files: Mapping[str, bytes], **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def signed(
-    said: Mapping[str, Any], by: MemorySigner | None = None, *, hint: str | None = None
-) -> bytes:
+def signed(said: Mapping[str, Any], by: Signer | None = None, *, hint: str | None = None) -> bytes:
     """A statement in its bundle. The key is named by the digest of its PEM, unless ``hint`` is
     given."""
     signer = by or _SIGNER
@@ -68,7 +67,7 @@ def signed(
     return bundle.encode(Bundle(envelope=whole, hint=named))
 
 
-def model_signature(files: Mapping[str, bytes], by: MemorySigner | None = None) -> bytes:
+def model_signature(files: Mapping[str, bytes], by: Signer | None = None) -> bytes:
     """The signature of a directory with these files."""
     return signed(statement(files), by)
 

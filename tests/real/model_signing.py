@@ -9,9 +9,10 @@ import json
 import sys
 import zipfile
 from base64 import b64decode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TypeAlias
 
 from cryptography.hazmat.primitives import serialization
 
@@ -42,6 +43,8 @@ steps: []
 models: [minilm]
 """
 
+_Case: TypeAlias = tuple[str, Path, Path]
+"""Its name, the model, and the signature."""
 _WRONG = "models: minilm: not what was"
 _UNSIGNED = "models: minilm: what is locked is not what was"
 
@@ -52,7 +55,6 @@ for job in json.load(sys.stdin):
     config = hashing.Config()
     use = getattr(config, f"use_{job['method']}_serialization")
     use(hashing_algorithm=job["algorithm"])
-    config.set_ignored_paths(paths=job["ignored"], ignore_git_paths=True)
     signer = signing.Config().use_elliptic_key_signer(private_key=job["key"])
     signer.set_hashing_config(config).sign(job["model"], job["signature"])
 """
@@ -82,9 +84,17 @@ def prove(claims: Claims) -> None:
         return
     claim = "signatures of models between builder and model_signing"
     with claims.group(claim), TemporaryDirectory(prefix="builder-model-") as name:
-        meeting = _Meeting(Path(name), wheel, python)
-        _theirs(meeting, claims)
-        _ours(meeting, claims)
+        both = _Meeting(Path(name), wheel, python)
+        both.sign()
+        refusals = [*_theirs(both, claims), *_other_models(both, claims)]
+        said = both.verify([*refusals, *_ours(both, claims)])
+        wanted = {what for what, *_ in refusals}
+        claims.equal("model_signing refuses", sorted(said.keys() & wanted), sorted(wanted))
+        claims.equal(
+            "of what the tests generate it takes what is right",
+            sorted(said.keys() - wanted),
+            ["a file more", "a stranger's"],
+        )
 
 
 def _environment() -> Path:
@@ -114,6 +124,8 @@ class _Meeting:
                 if name.startswith(_INSIDE) and not name.endswith("/")
             }
         self.model = lay(place / "minilm", self.files)
+        config = self.files["config.json"].replace(b"{", b"[", 1)
+        self.other = lay(place / "other", self.files | {"config.json": config})
         for name, signer in (("signer", p256()), ("stranger", p256("b"))):
             (place / f"{name}.pub").write_bytes(signer.public.pem)
             (place / f"{name}.key").write_bytes(_private(signer))
@@ -124,33 +136,41 @@ class _Meeting:
         pin = pin_of(self.files, name="minilm", repository="Team/MiniLM", include=("*",))
         lay(project, {"lockfiles/models.yaml": write_pins(ModelPin, {"minilm": pin})})
 
-    def sign(self, signature: str, **changes: Any) -> Path:
-        """Have model_signing sign the model; returns the bundle."""
-        job = {
-            "model": str(self.model),
-            "signature": str(self.place / signature),
-            "key": str(self.place / "signer.key"),
-            "method": "file",
-            "algorithm": "sha256",
-            "ignored": [],
-        } | changes
-        run((self._python, "-c", _SIGN), given=json.dumps([job]).encode())
-        return self.place / signature
-
-    def verify(self, *signatures: Path, key: str = "signer.pub") -> list[str | None]:
-        """What model_signing has against each of the signatures."""
+    def sign(self) -> None:
+        """Have model_signing sign the model, in three ways, and the other one."""
+        usual = {"method": "file", "algorithm": "sha256", "key": str(self.place / "signer.key")}
         jobs = [
-            {"model": str(self.model), "signature": str(file), "key": str(self.place / key)}
-            for file in signatures
+            usual | {"model": str(model), "signature": str(self.place / name)} | changes
+            for name, model, changes in (
+                ("good.sig", self.model, {}),
+                ("shards.sig", self.model, {"method": "shard"}),
+                ("blake3.sig", self.model, {"algorithm": "blake3"}),
+                ("other.sig", self.other, {}),
+            )
         ]
-        said: list[str | None] = json.loads(
-            run((self._python, "-c", _VERIFY), given=json.dumps(jobs).encode()).text
-        )
-        return said
+        run((self._python, "-c", _SIGN), given=json.dumps(jobs).encode())
 
-    def ours(self, signature: Path, *, key: str = "signer.pub") -> tuple[int, str]:
+    def verify(self, cases: Sequence[_Case]) -> dict[str, str]:
+        """What model_signing has against signatures of models, by the name of the case."""
+        jobs = [
+            {"model": str(model), "signature": str(file), "key": str(self.place / "signer.pub")}
+            for _, model, file in cases
+        ]
+        said = json.loads(run((self._python, "-c", _VERIFY), given=json.dumps(jobs).encode()).text)
+        return {name: error for (name, *_), error in zip(cases, said, strict=True) if error}
+
+    def write(self, name: str, raw: bytes) -> Path:
+        """A file beside the models."""
+        file = self.place / name
+        file.write_bytes(raw)
+        return file
+
+    def ours(
+        self, signature: Path, *, key: str = "signer.pub", model: Path | None = None
+    ) -> tuple[int, str]:
         """What ``builder models verify`` says of a signature: its status and its last word."""
-        given = ("--dir", self.model, "--signature", signature, "--key", self.place / key)
+        place = model or self.model
+        given = ("--dir", place, "--signature", signature, "--key", self.place / key)
         try:
             told = self.builder.run("models", "verify", "mine", *given).text
         except CommandError as error:
@@ -158,80 +178,60 @@ class _Meeting:
         return 0, told.splitlines()[-1]
 
 
-def _theirs(both: _Meeting, claims: Claims) -> None:
-    """What model_signing signed."""
-    good = both.sign("model.sig")
-    key = p256().public.fingerprint
+def _theirs(both: _Meeting, claims: Claims) -> Iterator[_Case]:
+    """What model_signing signed; the cases are those that it must refuse, too."""
+    good = both.place / "good.sig"
     document, _ = both.builder.ask(
         *("models", "verify", "mine", "--dir", both.model),
         *("--signature", good, "--key", both.place / "signer.pub"),
     )
-    said = document["models"][0]["signature"]
+    said = document["models"][0]["signatures"][0]
+    key = p256().public.fingerprint
     claims.equal("a signature of model_signing is its key's, to us", said["key"], key)
     claims.equal(
         "it is over all that is locked, but what it says that it left out",
         (said["signed"], said["left_out"]),
         (len(both.files) - 1, [".gitattributes"]),
     )
+    claims.equal("another key: status", both.ours(good, key="stranger.pub")[0], 11)
+    for what in ("shards", "blake3"):
+        status, words = both.ours(both.place / f"{what}.sig")
+        claims.holds(f"{what}: refused by name", status == 10 and f"{what!r}" in words, words[-60:])
     raw = good.read_bytes()
     payload = b64decode(json.loads(raw)["dsseEnvelope"]["payload"])
     document = json.loads(payload)
     del document["predicate"]["resources"][0]
-    changed = {
-        "a byte of it flipped": payload.replace(b'"minilm"', b'"minilM"'),
+    for what, other in {
+        "a byte of a signature flipped": payload.replace(b'"minilm"', b'"minilM"'),
         "a file taken out of it": canonical.encode(document),
-    }
-    for what, other in changed.items():
-        file = both.place / "changed.sig"
-        file.write_bytes(altered(raw, other))
+    }.items():
+        file = both.write(f"{what}.sig", altered(raw, other))
         claims.equal(f"{what}: status", both.ours(file)[0], 10)
-        (theirs,) = both.verify(file)
-        claims.holds(f"{what}: model_signing refuses it, too", theirs is not None)
-    claims.equal("another key: status", both.ours(good, key="stranger.pub")[0], 11)
-    for what, options in (
-        ("shards", {"method": "shard"}),
-        ("blake3", {"algorithm": "blake3"}),
-    ):
-        status, words = both.ours(both.sign(f"{what}.sig", **options))
-        claims.holds(f"{what} are refused by name", status == 10 and what in words, words)
-    _other_models(both, good, claims)
+        yield what, both.model, file
 
 
-def _other_models(both: _Meeting, good: Path, claims: Claims) -> None:
+def _other_models(both: _Meeting, claims: Claims) -> Iterator[_Case]:
     """A signature of something else, and something else under a signature."""
-    config = both.model / "config.json"
-    whole = config.read_bytes()
-    config.write_bytes(whole.replace(b"{", b"[", 1))
-    status, words = both.ours(good)
-    claims.equal("a byte of the model flipped", (status, words), (4, f"{_WRONG} locked"))
-    (theirs,) = both.verify(good)
-    claims.holds("model_signing refuses it, too", theirs is not None)
-    other = both.sign("other.sig")
-    config.write_bytes(whole)
-    status, words = both.ours(other)
-    claims.equal("the signature of another model", (status, words), (4, f"{_UNSIGNED} signed"))
-    (theirs,) = both.verify(other)
-    claims.holds("model_signing refuses it, too", theirs is not None)
+    good, other = both.place / "good.sig", both.place / "other.sig"
+    found = both.ours(good, model=both.other)
+    claims.equal("a byte of a model flipped", found, (4, f"{_WRONG} locked"))
+    yield "a byte of a model flipped", both.other, good
+    found = both.ours(other)
+    claims.equal("the signature of another model", found, (4, f"{_UNSIGNED} signed"))
+    yield "the signature of another model", both.model, other
 
 
-def _ours(both: _Meeting, claims: Claims) -> None:
+def _ours(both: _Meeting, claims: Claims) -> Iterator[_Case]:
     """What the generator of the ordinary tests signed."""
     signed = {path: data for path, data in both.files.items() if path not in IGNORED}
-    files = [both.place / f"{name}.generated.sig" for name in ("good", "more", "stranger")]
-    for file, raw in zip(
-        files,
-        (
-            model_signature(signed),
-            model_signature(signed | {"more": b""}),
-            model_signature(signed, p256("b")),
-        ),
-        strict=True,
+    for what, raw, status in (
+        ("all files", model_signature(signed), 0),
+        ("a file more", model_signature(signed | {"more": b""}), 0),
+        ("a stranger's", model_signature(signed, p256("b")), 11),
     ):
-        file.write_bytes(raw)
-    said = both.verify(*files)
-    claims.equal("model_signing takes what the tests generate", said[0], None)
-    claims.holds("and not with a file more, or by another key", None not in said[1:])
-    claims.equal("and so do we", [both.ours(file)[0] for file in files], [0, 0, 11])
+        file = both.write(f"{what}.sig", raw)
+        claims.equal(f"generated, {what}: status", both.ours(file)[0], status)
+        yield what, both.model, file
 
 
 def _private(signer: MemorySigner) -> bytes:
