@@ -1,5 +1,6 @@
 """What somebody signed of a model: the options of ``builder models verify``, and what it tells."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -109,12 +110,12 @@ def held(item: "Verified", given: "Signed") -> "Verified":
     from builder.models.signature import hold
     from builder.models.verify import State
 
-    own = {file.resolve() for file, _ in given[item.pin.name]}
+    own = {os.path.realpath(file) for file, _ in given[item.pin.name]}
     files = tuple(
         checked
         for checked in item.files
         if checked.state is not State.EXTRA
-        or (item.place.directory / checked.path).resolve() not in own
+        or os.path.realpath(item.place.directory / checked.path) not in own
     )
     signatures = tuple(hold(item.pin, signature) for _, signature in given[item.pin.name])
     return replace(item, files=files, signatures=signatures)

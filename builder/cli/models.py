@@ -220,7 +220,7 @@ def _document(item: "Verified") -> dict[str, Any]:
         "repository": item.pin.repository,
         "commit": str(item.pin.commit),
         "directory": str(item.place.directory),
-        "bytes": sum(file.size or 0 for file in item.pin.files),
+        "bytes": item.size,
         "hashed_bytes": item.hashed,
         "counts": {str(state): count for state, count in item.counts.items()},
         "files": [
@@ -238,7 +238,7 @@ def _text(found: "tuple[Verified, ...]") -> str:
     rows = [
         (
             item.pin.name,
-            show.size(sum(file.size or 0 for file in item.pin.files)),
+            show.size(item.size),
             *(str(count) for count in item.counts.values()),
         )
         for item in found

@@ -152,7 +152,7 @@ def _signature(said: Statement, *, key: PublicKey, at: str) -> ModelSignature:
     if said.predicate_type != PREDICATE_TYPE:
         raise SignatureError(
             f"{at}: predicateType: expected {PREDICATE_TYPE!r}, got"
-            f" {harmless(said.predicate_type)!r}",
+            f" {harmless(said.predicate_type)!r:.120}",
             hint="signatures of model_signing before 1.0 are to be made anew"
             if said.predicate_type == _OLDER
             else "it is signed, and says nothing of the files of a model",

@@ -60,6 +60,14 @@ class Verified:
         return sum(file.hashed for file in self.files)
 
     @property
+    def size(self) -> int:
+        """How many bytes are locked; of files whose size is not, how many are there."""
+        there = {file.path: file.size for file in self.files}
+        return sum(
+            there.get(file.path, 0) if file.size is None else file.size for file in self.pin.files
+        )
+
+    @property
     def counts(self) -> Mapping[State, int]:
         """How many files are in each state, in the order of :class:`State`."""
         counted = Counter(file.state for file in self.files)

@@ -89,6 +89,9 @@ def test_its_own_file_beside_the_weights_is_nothing_extra(verify: Builder, weigh
     (weights / "other.sig").unlink()
     assert verify("--signature", weights / "model.sig", "--key", "signer.pub").status == 0
     assert verify().status == 4
+    (weights / "circle").symlink_to("circle")
+    ran = verify("--signature", weights / "model.sig", "--key", "signer.pub")
+    assert (ran.status, "tiny: circle: extra\n" in ran.out) == (4, True)
 
 
 def test_what_is_signed_as_something_else_fails(verify: Builder, project: Path) -> None:

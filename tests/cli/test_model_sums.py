@@ -192,7 +192,9 @@ def test_a_commit_that_is_gone_is_completed_by_what_is_published_and_that_is_sai
     with (project / "variants/hello.yaml").open("a") as variant:
         variant.write("models: [tiny]\n")
     weights = lay(tmp_path / "weights", FILES)
-    assert builder("models", "verify", "hello", "--dir", weights).status == 0
+    ran = builder("models", "verify", "hello", "--dir", weights, "--json")
+    assert (ran.status, ran.json["models"][0]["bytes"]) == (0, sum(map(len, FILES.values())))
+    assert builder("models", "fetch", "hello", "--dir", weights).status == 3
     (weights / SHARDS[0]).write_bytes(b"x")
     assert builder("models", "verify", "hello", "--dir", weights).status == 4
 

@@ -158,6 +158,12 @@ def _resource(**fields: Any) -> dict[str, Any]:
             id="another statement",
         ),
         pytest.param(
+            statement(FILES, predicateType="\x1b[2J" * 100),
+            "predicateType: expected 'https://model_signing/signature/v1.0', got"
+            f" '{(chr(92) * 2 + 'x1b[2J') * 100!s:.119}",
+            id="a type that steers a terminal",
+        ),
+        pytest.param(
             statement(FILES, predicateType="https://model_signing/Digests/v0.1"),
             "predicateType: expected 'https://model_signing/signature/v1.0', got"
             " 'https://model_signing/Digests/v0.1'",
