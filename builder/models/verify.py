@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from builder.digest import Digest
 from builder.errors import IntegrityError
@@ -11,11 +11,13 @@ from builder.lock.model import ModelFile, ModelPin
 from builder.models.hashing import Crew, at_once
 from builder.models.place import Identity, Place
 from builder.models.remembered import Remembered
-from builder.models.signature import Held
 from builder.models.tensors import judge, question
 from builder.ports import Progress, Store
 from builder.tree import parents
 from builder.value import value
+
+if TYPE_CHECKING:
+    from builder.models.signature import Held  # at run time that costs as much as all the rest
 
 
 class State(StrEnum):
@@ -52,7 +54,7 @@ class Verified:
     place: Place
     files: tuple[CheckedFile, ...]
     tensors: tuple[str, ...]
-    signatures: tuple[Held, ...] = ()
+    signatures: "tuple[Held, ...]" = ()
 
     @property
     def hashed(self) -> int:
