@@ -8,6 +8,9 @@ MAKEFLAGS += --no-builtin-rules
 VENV ?= .venv
 PY := $(VENV)/bin/python
 VARIANT ?= demo
+PUSH =
+OUT =
+SIGN =
 T ?=
 ARGS ?=
 
@@ -23,7 +26,8 @@ help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo '  VARIANT=NAME which variant; T=PATH which tests; ARGS=... passed on;'
+	@echo '  VARIANT=NAME which variant; PUSH=REF, OUT=DIR where it goes; SIGN=KEY who signs it there'
+	@echo '  (1: the key named release); T=PATH which tests; ARGS=... passed on;'
 	@echo '  PYTHON=... which Python (3.11 or newer) makes .venv; VENV=DIR where it stands'
 
 # --- use ---------------------------------------------------------------------------------------
@@ -32,12 +36,13 @@ help: ## list the targets
 venv: $(VENV)/.bytecode ## prepare .venv for running builder
 
 .PHONY: image
-image: venv ## bake a variant: make image VARIANT=demo
-	@$(VENV)/bin/builder build $(VARIANT) $(ARGS)
+image: venv ## bake a variant: make image VARIANT=demo; PUSH=REF or OUT=DIR, and SIGN=1
+	@$(VENV)/bin/builder build $(VARIANT) $(if $(PUSH),--push '$(PUSH)') $(if $(OUT),--out '$(OUT)') \
+		$(if $(SIGN),--sign '$(SIGN:1=release)') $(ARGS)
 
 .PHONY: demo
-demo: ## bake the demo, offline, from the files in this repository alone
-	@$(MAKE) --no-print-directory image VARIANT=demo
+demo: venv ## bake, sign and verify the demo, offline, from the files in this repository alone
+	@sh tools/demo.sh $(VENV)/bin/builder $(ARGS)
 
 .PHONY: nightly
 nightly: venv ## try every pin that follows something; ARGS=--propose for pull requests

@@ -9,7 +9,14 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from builder.errors import BuilderError, ProjectError, UsageError
+from builder.errors import (
+    BuilderError,
+    EnvironmentFault,
+    IntegrityError,
+    NetworkError,
+    ProjectError,
+    UsageError,
+)
 from builder.genesis.between import differences
 from builder.lock.edit import file_of, put
 from builder.lock.model import GenesisPin, Lock, Pin
@@ -26,6 +33,10 @@ from builder.variant import PinnedBase, PullStep
 from builder.world import World
 
 _log = logging.getLogger(__name__)
+
+UNTRIED = (IntegrityError, EnvironmentFault, NetworkError)
+"""What stops a variant and says nothing of whether the pin is good: damaged bytes, this machine,
+the network."""
 
 
 @value

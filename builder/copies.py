@@ -1,5 +1,5 @@
 """The files of a pin out of a copy of ours, where the place that it follows says that they are
-gone.
+gone, or may not be asked.
 
 Bases are images and are read as such (:mod:`builder.pinned_base`); everything else is kept as an
 :mod:`builder.artifact`. What comes out is held to the lock by whoever asks, as if it came from
@@ -15,7 +15,7 @@ from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError
 from builder.lock.model import Escrow, GenesisPin, PullPin, SourcePin, WheelPin
 from builder.oci import Descriptor
-from builder.origin import Copies, OpenCopy, Origin, begun, place_of
+from builder.origin import Absent, Copies, OpenCopy, Origin, begun, place_of
 from builder.ports import GitSubtree
 
 FilePin: TypeAlias = PullPin | SourcePin | WheelPin | GenesisPin
@@ -32,22 +32,22 @@ _KINDS: dict[type, Kind] = {
 
 
 class PinCopies:
-    """The copies of one pin, which ``gone`` sends us to.
+    """The copies of one pin, which ``absent`` sends us to.
 
     Raises:
         GoneError: From every method: no copy has it. NetworkError: one could not be asked.
         IntegrityError: An artifact, or a file of it, is not what it must be.
     """
 
-    def __init__(self, pin: FilePin, gone: GoneError, *, open_copy: OpenCopy) -> None:
+    def __init__(self, pin: FilePin, absent: Absent, *, open_copy: OpenCopy) -> None:
         self._kind = _KINDS[type(pin)]
-        self._gone = gone
+        self._absent = absent
         self._copies = Copies(pin.escrow, open_copy=open_copy, at=pin.at)
 
     def stream(self, digest: Digest) -> Iterator[bytes]:
         """The file with this digest, verified at its end."""
         first, rest = self._copies.instead(
-            self._gone,
+            self._absent,
             lambda copy, origin: begun(
                 origin, self._file(copy, origin, lambda item: item.digest == digest, str(digest))
             ),
@@ -80,7 +80,7 @@ class PinCopies:
                 )
             return b"".join(origin.blob(found))
 
-        return self._copies.instead(self._gone, whole)
+        return self._copies.instead(self._absent, whole)
 
     def _file(
         self, copy: Escrow, origin: Origin, wanted: Callable[[Descriptor], bool], what: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from builder import notes
 from builder.digest import Digest, ObjectId
-from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
+from builder.errors import GoneError, IntegrityError, NetworkError, OfflineError, ProjectError
 from builder.lock.model import (
     GenesisPin,
     Lock,
@@ -49,7 +49,7 @@ class PinnedMaterials:
     _lost: "dict[tuple[type, str], PinCopies]" = field(
         default_factory=dict, repr=False, compare=False, hash=False
     )
-    """The copies of pins that are gone: upstream is not asked for each file of one."""
+    """The copies of pins that are gone or out of reach: upstream is not asked for each file."""
 
     @property
     def sandbox(self) -> "Sandbox":
@@ -124,12 +124,12 @@ class PinnedMaterials:
             return copied(self._lost[key])
         try:
             return fetch()
-        except GoneError as gone:
+        except (GoneError, OfflineError) as absent:
             if not pin.escrow:
                 raise
             from builder.copies import PinCopies  # noqa: PLC0415 - only where something is lost
 
-            self._lost[key] = PinCopies(pin, gone, open_copy=self.open_copy)
+            self._lost[key] = PinCopies(pin, absent, open_copy=self.open_copy)
             return copied(self._lost[key])
         except NetworkError as error:
             hint = with_copies(error.hint, pin.escrow)

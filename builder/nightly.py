@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from builder.bump import Bump, tried
+from builder.bump import UNTRIED, Bump, tried
 from builder.digest import Digest
 from builder.errors import BuilderError
 from builder.lock import edit
@@ -42,7 +42,7 @@ class State(StrEnum):
     FAILS = "fails"
     """It moved, and something that uses it does not build."""
     UNKNOWN = "unknown"
-    """What it follows could not be found out."""
+    """What it follows, or whether it still builds, could not be found out."""
 
 
 @value
@@ -74,7 +74,8 @@ class Outcome:
         if self.bump is None:
             return State.LEFT if self.error is None else State.UNKNOWN
         if self.errors:
-            return State.FAILS
+            untried = all(isinstance(error, UNTRIED) for error in self.errors)
+            return State.UNKNOWN if untried else State.FAILS
         return State.PASSES if self.bump.changes else State.CURRENT
 
     @property

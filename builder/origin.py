@@ -1,6 +1,7 @@
 """Where pinned bytes come from: the place that the lock follows, and our own copies behind it.
 
-A copy is asked only where the place before it answers that the bytes are *gone*. Where it does not
+A copy is asked only where the place before it answers that the bytes are *gone*, or where
+``--offline`` forbids to ask it: then a layout on this disk has them, or nobody. Where it does not
 answer, wants credentials or has had enough of us, that is said, and nothing stands in for it: what
 is there may be had again in a minute, and a build does not depend on how the network feels.
 """
@@ -12,7 +13,7 @@ from threading import Lock
 from typing import Protocol, TypeAlias, TypeVar
 
 from builder.digest import Digest
-from builder.errors import BuilderError, GoneError, NetworkError, ProjectError
+from builder.errors import BuilderError, GoneError, NetworkError, OfflineError, ProjectError
 from builder.lock.model import Escrow
 from builder.oci import Descriptor
 from builder.ports import Registry
@@ -22,6 +23,9 @@ from builder.value import value
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+Absent: TypeAlias = GoneError | OfflineError
+"""Why a copy is asked."""
 
 
 class Origin(Protocol):
@@ -100,13 +104,13 @@ class Copies:
         self._told: set[str] = set()
         self._lock = Lock()
 
-    def instead(self, gone: GoneError, question: Callable[[Escrow, Origin], T]) -> T:
-        """The answer of the first copy that has one, where the origin said ``gone``. That a copy
+    def instead(self, absent: Absent, question: Callable[[Escrow, Origin], T]) -> T:
+        """The answer of the first copy that has one, where the origin gave ``absent``. That a copy
         is used is told, once for each.
 
         Raises:
             GoneError: No copy has it, either.
-            NetworkError: None has it, and one of them could not be asked.
+            NetworkError: None has it, and one of them, or the origin, could not be asked.
             IntegrityError: A copy is not what it must be: the next one is not asked.
         """
         said: list[str] = []
@@ -118,24 +122,29 @@ class Copies:
                 said.append(f"the copy at {place_of(copy)}: {error.message}")
                 unasked = unasked or (error if isinstance(error, NetworkError) else None)
             else:
-                self._tell(gone, copy)
+                self._tell(absent, copy)
                 return answer
-        raise _none(gone, unasked, said) from gone
+        raise _none(absent, unasked, said) from absent
 
-    def _tell(self, gone: GoneError, copy: Escrow) -> None:
+    def _tell(self, absent: Absent, copy: Escrow) -> None:
         place = place_of(copy)
         with self._lock:  # layers are read by several threads
             if place in self._told:
                 return
             self._told.add(place)
-        _log.warning("%s: gone: %s; using the copy at %s", self._at, gone.message, place)
+        why = "offline" if isinstance(absent, OfflineError) else "gone"
+        _log.warning("%s: %s: %s; using the copy at %s", self._at, why, absent.message, place)
 
 
-def _none(gone: GoneError, unasked: NetworkError | None, said: Sequence[str]) -> BuilderError:
+def _none(absent: Absent, unasked: NetworkError | None, said: Sequence[str]) -> BuilderError:
+    if isinstance(absent, OfflineError):
+        if not said:
+            return absent
+        return OfflineError(f"{absent.message}, and {'; '.join(said)}", hint=absent.hint)
     if unasked is not None:
-        message = f"{gone.message}, and {'; '.join(said)}"
+        message = f"{absent.message}, and {'; '.join(said)}"
         return type(unasked)(message, hint=unasked.hint)
-    return GoneError(gone.message, hint="; ".join(said) or gone.hint)
+    return GoneError(absent.message, hint="; ".join(said) or absent.hint)
 
 
 class KeptOrigin:
@@ -150,14 +159,14 @@ class KeptOrigin:
     def document(self, digest: Digest) -> bytes:
         try:
             return self._origin.document(digest)
-        except GoneError as gone:
-            return self._copies.instead(gone, lambda _, copy: copy.document(digest))
+        except (GoneError, OfflineError) as absent:
+            return self._copies.instead(absent, lambda _, copy: copy.document(digest))
 
     def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
         try:
             first, rest = begun(self._origin, descriptor)
-        except GoneError as gone:
-            first, rest = self._copies.instead(gone, lambda _, copy: begun(copy, descriptor))
+        except (GoneError, OfflineError) as absent:
+            first, rest = self._copies.instead(absent, lambda _, copy: begun(copy, descriptor))
         yield first
         try:
             yield from rest

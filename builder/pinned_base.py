@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from builder.base import Base, Twin, obtain, read_document
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError
+from builder.errors import GoneError, IntegrityError, NetworkError, OfflineError, ProjectError
 from builder.lock.model import ImagePin, LayerPin, PlatformPin
 from builder.oci import Index, Platform
 from builder.origin import (
+    Absent,
     Copies,
     KeptOrigin,
     OpenCopy,
@@ -33,7 +34,7 @@ def obtain_pinned(
     open_copy: OpenCopy,
 ) -> Base:
     """The base that a lock entry pins: from where it is followed, or from the copies in the lock
-    once that says *gone*.
+    once that says *gone*, or may not be asked.
 
     Where no copy has the pinned manifest, one that has a twin of it will do: the lock's ``escrow``
     names its digest, and the config is the pinned one.
@@ -50,10 +51,12 @@ def obtain_pinned(
     try:
         try:
             return _obtain_pinned(pin, platform, origin, store)
-        except GoneError as error:
-            return _twin(pin, platform, error, copies, store)
+        except (GoneError, OfflineError) as absent:
+            return _twin(pin, platform, absent, copies, store)
     except GoneError as error:
         raise GoneError(f"{pin.at}: {error.message}", hint=_kept(pin, error)) from error
+    except OfflineError as error:  # what was asked instead is told
+        raise OfflineError(f"{pin.at}: {error.message}", hint=error.hint) from error
     except NetworkError as error:
         hint = error.hint
         if hint == NetworkError.usual_hint:  # others know better
@@ -73,17 +76,17 @@ def _kept(pin: ImagePin, error: GoneError) -> str | None:
     )
 
 
-def _twin(pin: ImagePin, platform: Platform, gone: GoneError, copies: Copies, store: Store) -> Base:
+def _twin(pin: ImagePin, platform: Platform, absent: Absent, copies: Copies, store: Store) -> Base:
     known = pin.platform(platform)
     if known is None or known.config is None:
-        raise gone  # nothing to know a twin by
+        raise absent  # nothing to know a twin by
     others = Copies(
         [item for item in copies.copies if item.digest not in (pin.index, known.manifest)],
         open_copy=copies.open_copy,
         at=pin.at,
     )
     base, copy = others.instead(
-        gone,
+        absent,
         lambda copy, origin: (
             obtain(copy.digest, platform, origin=origin, store=store, at=pin.at),
             copy,
@@ -137,15 +140,16 @@ def _files(known: PlatformPin | None) -> tuple[Digest | None, ...]:
 
 
 def _member(pin: ImagePin, platform: Platform, origin: Origin, store: Store) -> Digest | None:
-    """What the pinned index has for a platform; ``None`` where upstream has deleted the index and
-    the lock can do without it."""
+    """What the pinned index has for a platform; ``None`` where it cannot be had and the lock can do
+    without it."""
     assert pin.index is not None
     try:
         index = read_document(pin.index, origin, store)
-    except GoneError as error:
+    except (GoneError, OfflineError) as error:
         if pin.platform(platform) is None:
             raise
-        _log.warning("%s: the pinned index is gone (%s), going by the manifest", pin.at, error)
+        why = "out of reach" if isinstance(error, OfflineError) else "gone"
+        _log.warning("%s: the pinned index is %s (%s), going by the manifest", pin.at, why, error)
         return None
     if isinstance(index, Index):
         return index.select(platform, at=f"{pin.at}: index {pin.index}").digest

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,69 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
     ]
     assert done.returncode == 2
     assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ((), ["build", "demo"]),
+        (
+            ("SIGN=1", "PUSH=r.test/x:1"),
+            ["build", "demo", "--push", "r.test/x:1", "--sign", "release"],
+        ),
+        (
+            ("SIGN=ci.pem", "OUT=a layout", "ARGS=--locked", "VARIANT=it"),
+            ["build", "it", "--out", "a layout", "--sign", "ci.pem", "--locked"],
+        ),
+    ],
+)
+def test_an_image_goes_where_it_is_told_and_is_signed_there(
+    given: tuple[str, ...], wanted: list[str], tmp_path: Path
+) -> None:
+    venv = tmp_path / "venv"
+    program = venv / "bin/builder"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    # As if it were prepared: what make wants to be newer than all that it is made of.
+    old = [f"--old-file={venv / name}" for name in (".bytecode", ".run", ".python")]
+    done = make("image", f"VENV={venv}", *old, *given)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == wanted
+
+
+def test_what_the_environment_calls_the_same_sends_no_image_anywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("PUSH", "OUT", "SIGN"):
+        monkeypatch.setenv(name, "somewhere")
+    done = make("-n", "image")
+    assert "somewhere" not in done.stdout
+
+
+@pytest.mark.requires("git", "unshare")
+def test_the_demo_is_baked_signed_and_verified(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        ["sh", "tools/demo.sh", Path(sys.executable).with_name("builder"), "--quiet"],
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "TMPDIR": str(temporary),
+            "BUILDER_STORE": str(tmp_path / "store"),
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    image = re.findall(r"^image (sha256:[0-9a-f]{64})$", done.stdout, re.MULTILINE)
+    assert image
+    assert f"oci:layout:demo: {image[0]} is verified" in done.stdout
+    assert [line.split(":")[0] for line in done.stdout.splitlines()[-6:]] == [
+        *("  image", "  manifest", "  provenance", "  sbom", "  layers", "  files")
+    ]
+    assert "SHA256:" in done.stdout
+    assert list(temporary.iterdir()) == []  # neither key nor layout stays

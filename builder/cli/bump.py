@@ -7,24 +7,17 @@ import click
 
 from builder import bump as bumps
 from builder import report
-from builder.bump import Bump
+from builder.bump import UNTRIED, Bump
 from builder.cli import show
 from builder.cli.site import Site, project_command, variant_names
 from builder.errors import (
     BuilderError,
-    EnvironmentFault,
     GoneError,
-    IntegrityError,
-    NetworkError,
     UsageError,
 )
 from builder.lock.kinds import KINDS, pins_of
 from builder.moves import moves
 from builder.node import nearest
-
-_UNTRIED = (IntegrityError, EnvironmentFault, NetworkError)
-"""What stops a variant and says nothing of whether the pin is good: damaged bytes, this machine,
-the network."""
 
 
 @project_command(
@@ -114,7 +107,7 @@ def conclude(
     Raises:
         BuilderError: A variant fails: the first of what stops it.
     """
-    error = next((e for e in bump.errors if not allow_failing or isinstance(e, _UNTRIED)), None)
+    error = next((e for e in bump.errors if not allow_failing or isinstance(e, UNTRIED)), None)
     written = () if dry_run or error else bumps.write(site.project, bump)
     text = report.text(bump)
     if written:
@@ -143,7 +136,7 @@ def _refusal(error: BuilderError, bump: Bump) -> BuilderError:
     """The first error, with what can be done about a bump that fails."""
     hint = f"{len(bump.failing)} of {len(bump.trials)} variants fail: {', '.join(bump.failing)}"
     more = "--allow-failing writes it anyway"
-    if any(isinstance(item, _UNTRIED) for item in bump.errors):
+    if any(isinstance(item, UNTRIED) for item in bump.errors):
         more = "what could not be tried is not written with --allow-failing, either"
     error.hint = "; ".join(filter(None, (error.hint, hint, more)))
     return error

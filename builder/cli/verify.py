@@ -12,7 +12,6 @@ from builder.cli.site import Site, project_command
 from builder.cli.verifying import by_keys, by_policy, verify_at
 from builder.errors import IntegrityError, UsageError
 from builder.oci import Platform
-from builder.pipeline import build
 from builder.statements import Kind
 from builder.verification.verify import Verified
 
@@ -60,6 +59,8 @@ def command(
 
 def _rebuild(verified: Verified, site: Site, *, at: str) -> None:
     """Bake the variant that the manifest statement names, every step of it, and compare."""
+    from builder.pipeline import build
+
     claim = verified.claims.get(str(Kind.MANIFEST))
     if claim is None or not isinstance(claim.said, Statement):
         raise UsageError("--rebuild needs the manifest statement", hint="demand it, too")

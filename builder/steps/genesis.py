@@ -4,7 +4,6 @@ What a boot of every container would do is done once, on a copy in the sandbox, 
 codes and counts are no evidence. The hidden inputs of the patch set are inputs of the step.
 """
 
-import pkgutil
 import re
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from builder.changes import Change
 from builder.digest import Digest
 from builder.errors import ProjectError
 from builder.genesis.eras import Era, era_of
+from builder.genesis.program import HARNESS
 from builder.lock.model import GenesisPin
 from builder.observed import Observed
 from builder.oci import Platform
@@ -20,9 +20,6 @@ from builder.ports import GitSubtree
 from builder.python_layout import PythonLayout
 from builder.steps.request import Materials, layout_of
 from builder.value import field, value
-
-HARNESS: bytes = pkgutil.get_data("builder.genesis", "harness.py") or b""
-"""The program that runs in the sandbox."""
 
 _PLATFORM = re.compile(r"(cuda|rocm|xpu|cpu)(?:-(\d{1,2})\.(\d))?")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from builder.changes import Change
 from builder.errors import PatchError
+from builder.genesis.program import HARNESS
 from builder.genesis.said import Said, ended, markers, parse
 from builder.observed import Observed
 from builder.outcome import FileOutcome, PatchOutcome, PatchState
 from builder.python_layout import PythonLayout, project_of, vllm_build
 from builder.sandbox import INPUTS, Finished, Job, Laid, LeftFile, Sandbox
-from builder.steps.genesis import HARNESS
 from builder.steps.genesis_payload import Payload
 from builder.steps.scratch import laid, last_lines, taken
 from builder.value import field, value

@@ -15,6 +15,7 @@ from tests.bench import rows as measured
 from tests.bench.check import check
 from tests.bench.measure import Row, table
 from tests.bench.peers import Docker, Umoci, docker_with_buildkit
+from tests.bench.signing import signing
 from tests.bench.trial import trial
 from tests.bench.workshop import MB, Workshop, workshop
 from tests.claims import Claims
@@ -58,6 +59,7 @@ def _with_registry(shop: Workshop, docker: Docker | None, claims: Claims, times:
     baked = measured.bake(shop, claims, times)
     rows += measured.edit(shop, docker, umoci, times)
     peers = measured.bake_by_peers(shop, docker, umoci, claims)
+    rows += signing(shop, claims, times)
     rows += trial(shop, claims, max(3, times // 3))
     rows += [replace(row, peers={**row.peers, **peers}) for row in baked]
     return rows

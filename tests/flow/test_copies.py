@@ -335,12 +335,33 @@ def test_only_what_is_gone_comes_from_a_copy(
     assert kept.calls == []
 
 
-def test_offline_asks_no_copy_either(world: Based) -> None:
-    world.escrow(to="oci:kept")
+def test_offline_the_copies_in_layouts_are_enough(full: Outside) -> None:
+    before = full.bake()
+    full.escrow(to="oci:kept")
+    full.forget()
+    full.lose()  # its git repositories are on this disk, and at hand
+    full.origin.calls.clear()
+    done = full.run("--offline", "build", "it")
+    assert done.status == 0, done.err
+    assert f"image {before.image.digest}" in done.out
+    told = [line for line in done.err.splitlines() if "; using the copy at oci:kept" in line]
+    assert [line.split(": ")[2:4] for line in told] == [
+        ["vllm.base", "offline"],
+        ["pulls.seven", "gone"],
+        ["sources.code", "gone"],
+    ]
+    assert full.origin.calls == []
+
+
+def test_offline_a_copy_in_a_registry_is_not_asked(world: Based, kept: StandIn) -> None:
+    world.escrow()
     world.forget()
+    kept.calls.clear()
     done = world.run("--offline", "build", "it")
     assert done.status == 8
-    assert "there is a copy at oci:kept" in done.err
+    assert f"and the copy at {TO}: " in done.err
+    assert "hint: run once without --offline\n" in done.err
+    assert kept.calls == []
 
 
 def test_gone_at_the_copy_too_is_gone_and_says_who_was_asked(world: Based, kept: StandIn) -> None:

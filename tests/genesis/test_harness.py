@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from builder.genesis.program import HARNESS
 from builder.genesis.said import Said, ended, parse
-from builder.steps.genesis import HARNESS
 
 _LOG = "import logging\nlog = logging.getLogger('genesis.apply_all')\n"
 

@@ -6,7 +6,14 @@ import pytest
 
 from builder.bump import Bump
 from builder.digest import Digest
-from builder.errors import AuthError, GoneError, PatchError
+from builder.errors import (
+    AuthError,
+    BuilderError,
+    EnvironmentFault,
+    GoneError,
+    NetworkError,
+    PatchError,
+)
 from builder.moves import Move
 from builder.nightly import Baked, Outcome
 from builder.nightly_report import LIMIT, Morning, document, markdown, text
@@ -131,3 +138,19 @@ def test_the_document_is_json_with_everything() -> None:
     assert by["refused"]["error"]["message"] == "the host says no"
     assert by["dead"]["report"]["variants"][0]["passes"] is False
     assert by["w"]["state"] == "left alone"
+
+
+def test_what_could_not_be_tried_has_not_failed() -> None:
+    lost = NetworkError("no route")
+    dead = PatchError("it is dead", verdict="gone")
+
+    def state(*refusals: BuilderError, error: BuilderError | None = None) -> str:
+        trials = (VariantTrial(variant="it", refusals=refusals),) if refusals else ()
+        made = Outcome(kind="genesis", name="x", bump=bump(trials=trials), error=error)
+        return str(made.state)
+
+    assert state(lost) == "unknown"
+    assert state(error=EnvironmentFault("no space")) == "unknown"
+    assert state(lost, dead) == "fails"
+    assert state(error=dead) == "fails"
+    assert state() == "passes"

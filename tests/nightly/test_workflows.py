@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -175,24 +176,9 @@ def test_a_shell_takes_every_script() -> None:
             subprocess.run(("bash", "-n"), input=script.encode(), check=True)
 
 
-@pytest.mark.parametrize(
-    ("environment", "wanted"),
-    [
-        (
-            {"ACCEPTED": "sha256:1", "REFERENCE": ""},
-            "build it --platform linux/amd64 --locked --push ghcr.io/acme/images:it",
-        ),
-        (
-            {"ACCEPTED": "", "REFERENCE": "registry.test/x:it"},
-            "build it --platform linux/amd64 --push registry.test/x:it",
-        ),
-    ],
-)
-def test_the_build_is_locked_where_somebody_accepted(
-    environment: dict[str, str], wanted: str, tmp_path: Any
-) -> None:
-    (script,) = (script for script in scripts("nightly.yml") if "--push" in script)
-    program = tmp_path / ".venv/bin/builder"
+def told(script: str, directory: Path, environment: dict[str, str]) -> list[str]:
+    """Run a script of the nightly workflow, with a builder that says what it is told."""
+    program = directory / ".venv/bin/builder"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\necho "$@"\n')
     program.chmod(0o755)
@@ -200,15 +186,56 @@ def test_the_build_is_locked_where_somebody_accepted(
         "PATH": os.environ["PATH"],
         "VARIANT": "it",
         "PLATFORM": "linux/amd64",
-        "TAG": "it",
-        "GITHUB_REPOSITORY": "Acme/Images",
+        "GITHUB_ENV": str(directory / "environment"),
     }
     done = subprocess.run(
         ("bash", "--noprofile", "--norc", "-euo", "pipefail", "-c", script),
-        cwd=tmp_path,
+        cwd=directory,
         env=given | environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == f"{wanted}\n"
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "pushed"),
+    [
+        ({"ACCEPTED": "sha256:1", "REFERENCE": ""}, "--locked ", "ghcr.io/acme/images:it"),
+        ({"ACCEPTED": "", "REFERENCE": "registry.test/x:it"}, "", "registry.test/x:it"),
+    ],
+)
+def test_the_build_is_locked_where_somebody_accepted(
+    environment: dict[str, str], options: str, pushed: str, tmp_path: Path
+) -> None:
+    (script,) = (script for script in scripts("nightly.yml") if "--push" in script)
+    given = environment | {"TAG": "it", "GITHUB_REPOSITORY": "Acme/Images"}
+    said = told(script, tmp_path, given)
+    assert said == [f"build it --platform linux/amd64 {options}--push {pushed}"]
+    assert (tmp_path / "environment").read_text() == f"PUSHED={pushed}\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("a key", "sign it r.test/x:it --platform linux/amd64 --key env://SIGNING_KEY"),
+        ("", "::notice title=not signed::r.test/x:it: there is no secret SIGNING_KEY"),
+    ],
+)
+def test_what_was_pushed_is_signed_where_there_is_a_key(
+    key: str, wanted: str, tmp_path: Path
+) -> None:
+    (script,) = (script for script in scripts("nightly.yml") if "builder sign" in script)
+    assert told(script, tmp_path, {"SIGNING_KEY": key, "PUSHED": "r.test/x:it"}) == [wanted]
+
+
+def test_the_key_is_there_once_all_is_built_and_for_protected_branches_alone() -> None:
+    build = [step for job, step in steps("nightly.yml") if job == "build"]
+    signing = [number for number, step in enumerate(build) if "SIGNING" in str(step)]
+    names = [step.get("name") for step in build]
+    assert signing == [names.index("sign")]
+    assert names.index("sign") > names.index("build and push")
+    assert build[signing[0]]["if"] == "github.ref_protected"
+    (unsigned,) = (step for step in build if step.get("if") == "${{ !github.ref_protected }}")
+    assert "::notice" in unsigned["run"]
