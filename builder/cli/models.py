@@ -11,12 +11,11 @@ import click
 from builder.cli import model_signatures as signed
 from builder.cli import show
 from builder.cli.app import Commands
-from builder.cli.model_sums import published
+from builder.cli.model_sums import pins_of, sums
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site
-from builder.digest import directory_digest
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import IntegrityError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -122,48 +121,6 @@ def verify(
     _conclude(settings, variant, tuple(signed.held(item, given) for item in found))
 
 
-@command.command("sums")
-@VARIANT
-@click.option(
-    "--against",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Compare the lock with a checksum file that somebody publishes.",
-)
-@shared_options
-@command_with_settings
-def sums(settings: Settings, variant: str, against: Path | None) -> None:
-    """Print the locked digests of a variant's models as sha256sum does."""
-    from builder.models.checksums import checksums, compare
-
-    pins = _pins(Site(settings), variant)
-    if lacking := [pin.name for pin in pins if any(file.digest is None for file in pin.files)]:
-        raise ProjectError(
-            f"models: {', '.join(lacking)}: the lock has not the digests of all files",
-            hint=f"builder lock {' '.join(lacking)} completes them",
-        )
-    text = "".join(checksums(pin, prefix="" if len(pins) == 1 else f"{pin.name}/") for pin in pins)
-    value: dict[str, Any] = {"variant": variant, "models": []}
-    given = published(against)
-    for pin in pins:
-        locked = {file.path: file.digest for file in pin.files if file.digest is not None}
-        item: dict[str, Any] = {
-            "model": pin.name,
-            "dirHash": directory_digest(locked).hex,
-            "files": {path: str(digest) for path, digest in locked.items()},
-        }
-        if given is not None:
-            item["compared"] = compare(pin, given.of(pin).digests, at=given.at)
-        value["models"].append(item)
-    if given is not None:
-        said = (
-            f"{item['model']}: {item['compared']} of {len(item['files'])} files compared"
-            for item in value["models"]
-        )
-        text = "".join(f"{line}\n" for line in said)
-    show.result(settings, value, text.removesuffix("\n"))
-
-
 def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
     """Say what came of it.
 
@@ -189,28 +146,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _pins(site: Site, variant: str) -> list[ModelPin]:
-    names = site.project.variant(variant).models
-    if not names:
-        raise ProjectError(
-            f"variants/{variant}.yaml: it names no models",
-            hint="builder add model OWNER/NAME pins one; its name goes under models",
-        )
-    pins = [site.project.models[name] for name in names]
-    for pin in pins:
-        if not pin.files:
-            raise ProjectError(
-                f"{pin.at}: no files are locked", hint=f"builder lock {pin.name} locks them"
-            )
-    return pins
-
-
 def _models(
     site: Site, variant: str, root: Path, *, cache: bool | None = None
 ) -> list[tuple[ModelPin, "Place"]]:
     from builder.models.place import place_of
 
-    pins = _pins(site, variant)
+    pins = pins_of(site, variant)
     return [(pin, place_of(pin, root, alone=len(pins) == 1, cache=cache)) for pin in pins]
 
 
@@ -254,3 +195,6 @@ def _text(found: "tuple[Verified, ...]") -> str:
             lines.append(f"{item.pin.name}: {len(bad) - _SHOWN} more")
         lines += (*item.tensors, *signed.lines(item, most=_SHOWN))
     return "\n".join(lines)
+
+
+command.add_command(sums)
