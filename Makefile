@@ -98,12 +98,13 @@ LOCK = $(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11
 	--custom-compile-command 'make lock-requirements' $(ARGS)
 
 .PHONY: lock-requirements
-lock-requirements: $(VENV)/.python ## renew requirements/*.txt; ARGS=--upgrade for newer releases
+lock-requirements: $(VENV)/.python ## renew all that is locked for pip; ARGS=--upgrade for newer releases
 	$(PY) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip --quiet install uv==$(UV_VERSION)
 	$(LOCK) -o requirements/run.txt pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.txt --extra dev -c requirements/run.txt \
 		pyproject.toml requirements/build.in
+	$(LOCK) -o tests/real/model_signing.txt tests/real/model_signing.in
 	rm -rf $(VENV)-lock
 
 # --- .venv -------------------------------------------------------------------------------------

@@ -5,22 +5,35 @@ from collections.abc import Iterator, Sequence
 from builder.errors import IntegrityError, ProjectError, UsageError
 from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
+from builder.models.published import Published
 from builder.moves import AnyResolved, Move, resolved
 from builder.node import did_you_mean, nearest
 from builder.oci import Platform
 from builder.pipeline import copies_of
 from builder.project import Project
+from builder.resolve.found import Resolved
 from builder.resolve.images import complete_image
+from builder.resolve.model_sums import resolve_with_sums
 from builder.world import World
 
 
 def completed(
-    project: Project, names: Sequence[str], *, world: World, platform: Platform
+    project: Project,
+    names: Sequence[str],
+    *,
+    world: World,
+    platform: Platform,
+    published: Published | None = None,
 ) -> tuple[Move, ...]:
     """Every pin of these names (of all, for none), with what it lacked.
 
+    Args:
+        published: Digests of the files of the one model that ``names`` must have then. A model that
+            lacks nothing is compared with them, too; they are all there is where the hub has the
+            commit no more, or may not be asked.
+
     Raises:
-        UsageError: There is no pin of one of these names.
+        UsageError: There is no pin of one of these names, or ``published`` is of no model.
         IntegrityError: Upstream has something else under what is locked.
         ProjectError: A model has files in the lock that it would not have.
     """
@@ -32,6 +45,15 @@ def completed(
                 f"no pin {name!r}",
                 hint=did_you_mean(nearest(name, known)) or f"there are: {', '.join(sorted(known))}",
             )
+    if published is not None:
+        if len(names) != 1 or names[0] not in project.models:
+            raise UsageError(
+                "checksums are of one model, and of nothing else",
+                hint=f"name one of: {', '.join(project.models) or '(no model is pinned)'}",
+            )
+        pin = project.models[names[0]]
+        whole = _with_sums(pin, published, world=world)
+        return (Move(kind="model", before=pin, resolved=whole),)
     return tuple(
         Move(kind=kind, before=pin, resolved=whole)
         for kind, pin in found
@@ -59,10 +81,31 @@ def _completed(
             yield _the_same(pin, str(pin.commit), world, platform)
         case WheelPin(size=None, path=None):
             yield _the_same(pin, pin.version, world, platform)
-        case ModelPin() if not pin.files or any(file.digest is None for file in pin.files):
+        case ModelPin() if _lacks(pin):
             yield _the_same(pin, str(pin.commit), world, platform)
         case _:
             return
+
+
+def _lacks(pin: ModelPin) -> bool:
+    return not pin.files or any(None in (file.digest, file.size) for file in pin.files)
+
+
+def _with_sums(pin: ModelPin, published: Published, *, world: World) -> Resolved[ModelPin]:
+    """A model held to checksums, and completed where it lacks something."""
+    if not _lacks(pin):
+        return Resolved(pin=pin, remarks=(published.agree(pin),))
+    found = resolve_with_sums(
+        pin.repository,
+        str(pin.commit),
+        published,
+        name=pin.name,
+        hub=world.hub,
+        now=world.now,
+        before=pin,
+    )
+    _check_files(pin, found.pin)
+    return found
 
 
 def _the_same(pin: Pin, target: str, world: World, platform: Platform) -> AnyResolved:

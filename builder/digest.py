@@ -5,7 +5,7 @@ only sha256 is written in practice; sha512 is refused by name rather than carrie
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import BinaryIO, Self
 
 from builder.errors import BuilderError, IntegrityError, ProjectError
@@ -82,6 +82,14 @@ class Digest:
 
     def __str__(self) -> str:
         return f"sha256:{self.hex}"
+
+
+def directory_digest(files: Mapping[str, Digest]) -> Digest:
+    """One digest of files with their paths, which in-toto calls ``dirHash``
+    (in-toto/attestation, spec/v1/digest_set.md): of a line for each file, sorted by the bytes of
+    its path, as sha256sum prints it. Go's dirhash ``h1`` is the same in base64."""
+    paths = sorted(files, key=lambda path: path.encode())
+    return Digest.of("".join(f"{files[path].hex}  {path}\n" for path in paths).encode())
 
 
 class Hasher:

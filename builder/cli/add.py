@@ -1,10 +1,12 @@
 """``builder add``: a pin from what a person has at hand."""
 
 import re
+from pathlib import Path
 
 import click
 
 from builder.cli.app import Commands
+from builder.cli.model_sums import SUMS, published
 from builder.cli.new_pin import add
 from builder.cli.site import Site, project_command
 from builder.errors import UsageError
@@ -12,6 +14,7 @@ from builder.lock.model import ImagePin, SourceDiff
 from builder.moves import AnyResolved
 from builder.reference import Reference
 from builder.resolve.images import resolve_image
+from builder.resolve.model_sums import resolve_with_sums
 from builder.resolve.models import resolve_model
 from builder.resolve.patch_sets import resolve_genesis
 from builder.resolve.published import resolve_published
@@ -232,6 +235,7 @@ def wheel(site: Site, requirement: str, name: str | None, dry_run: bool) -> None
     _NAME,
     click.option("--revision", metavar="REVISION", help="Branch, tag or commit (default: main)."),
     click.option("--include", multiple=True, metavar="GLOB", help="Which files; may be repeated."),
+    SUMS,
     _DRY_RUN,
 )
 def model(
@@ -240,13 +244,29 @@ def model(
     name: str | None,
     revision: str | None,
     include: tuple[str, ...],
+    sums: Path | None,
     dry_run: bool,
 ) -> None:
-    """Pin the files of a model by content."""
+    """Pin the files of a model by content.
+
+    With --sums they must be those of a checksum file that somebody publishes. With --offline, too,
+    the digests are taken from there, for a commit that --revision names in full.
+    """
+    given = published(sums)
 
     def resolved(name: str, world: World) -> AnyResolved:
-        return resolve_model(
-            repository, revision, name=name, hub=world.hub, now=world.now, include=include
+        if given is None:
+            return resolve_model(
+                repository, revision, name=name, hub=world.hub, now=world.now, include=include
+            )
+        return resolve_with_sums(
+            repository,
+            revision,
+            given,
+            name=name,
+            hub=world.hub,
+            now=world.now,
+            include=include,
         )
 
     add(site, "model", name, repository.rpartition("/")[2], resolved, dry_run=dry_run)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builder.cli import model_signatures as signed
 from builder.cli import show
 from builder.cli.app import Commands
+from builder.cli.model_sums import pins_of, sums
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site
-from builder.errors import IntegrityError, ProjectError
+from builder.errors import IntegrityError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -81,18 +83,31 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
 @VARIANT
 @_directory(exists=True)
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
+@signed.SIGNATURE
+@signed.KEY
 @_JOBS
 @shared_options
 @command_with_settings
-def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int | None) -> None:
+def verify(
+    settings: Settings,
+    variant: str,
+    root: Path,
+    full: bool,
+    signatures: tuple[str, ...],
+    keys: tuple[Path, ...],
+    jobs: int | None,
+) -> None:
     """Compare every file of a variant's models with its digest in the lock.
 
     Fails where one is missing, short, wrong, without a digest, or beside those that are locked.
+    With --signature it also fails where what is locked is not what was signed. Without --key, the
+    role model of trust.yaml says who may sign.
     """
     from builder.models.verify import verify as check
 
     site = Site(settings)
     models = _models(site, variant, root)
+    given = signed.read(site, [pin for pin, _ in models], signatures, keys)
     store = site.store
     with store.lease():
         found = check(
@@ -103,47 +118,7 @@ def verify(settings: Settings, variant: str, root: Path, full: bool, jobs: int |
             threads=jobs or _cores(),
             full=full,
         )
-    _conclude(settings, variant, found)
-
-
-@command.command("sums")
-@VARIANT
-@click.option(
-    "--against",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Compare the lock with a checksum file that somebody publishes.",
-)
-@shared_options
-@command_with_settings
-def sums(settings: Settings, variant: str, against: Path | None) -> None:
-    """Print the locked digests of a variant's models as sha256sum does."""
-    from builder.models.checksums import LIMIT, checksums, compare, directory_digest, read_checksums
-
-    pins = _pins(Site(settings), variant)
-    text = "".join(checksums(pin, prefix="" if len(pins) == 1 else f"{pin.name}/") for pin in pins)
-    value: dict[str, Any] = {"variant": variant, "models": []}
-    published = None
-    if against is not None:
-        with against.open("rb") as file:
-            published = read_checksums(file.read(LIMIT + 1), at=str(against))
-    for pin in pins:
-        whole = directory_digest(pin)
-        item: dict[str, Any] = {
-            "model": pin.name,
-            "dirHash1": None if whole is None else whole.hex,
-            "files": {file.path: file.digest and str(file.digest) for file in pin.files},
-        }
-        if published is not None:
-            item["compared"] = compare(pin, published, at=str(against))
-        value["models"].append(item)
-    if published is not None:
-        said = (
-            f"{item['model']}: {item['compared']} of {len(item['files'])} files compared"
-            for item in value["models"]
-        )
-        text = "".join(f"{line}\n" for line in said)
-    show.result(settings, value, text.removesuffix("\n"))
+    _conclude(settings, variant, tuple(signed.held(item, given) for item in found))
 
 
 def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
@@ -153,13 +128,15 @@ def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -
         IntegrityError: It is not what was locked.
     """
     value = {"variant": variant, "models": [_document(item) for item in found]}
-    failed = [item.pin.name for item in found if not item.ok]
+    failed = [item for item in found if not item.ok]
     if not failed:
         show.result(settings, value, _text(found))
         return
     show.so_far(settings, value, _text(found))
+    if error := signed.refusal(failed):
+        raise error
     raise IntegrityError(
-        f"models: {', '.join(failed)}: not what was locked",
+        f"models: {', '.join(item.pin.name for item in failed)}: not what was locked",
         hint="builder models fetch brings what is missing, short or wrong; remove what is extra, or"
         " pin it by include; builder lock completes a pin where files are unhashed",
     )
@@ -169,28 +146,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _pins(site: Site, variant: str) -> list[ModelPin]:
-    names = site.project.variant(variant).models
-    if not names:
-        raise ProjectError(
-            f"variants/{variant}.yaml: it names no models",
-            hint="builder add model OWNER/NAME pins one; its name goes under models",
-        )
-    pins = [site.project.models[name] for name in names]
-    for pin in pins:
-        if not pin.files:
-            raise ProjectError(
-                f"{pin.at}: no files are locked", hint=f"builder lock {pin.name} locks them"
-            )
-    return pins
-
-
 def _models(
     site: Site, variant: str, root: Path, *, cache: bool | None = None
 ) -> list[tuple[ModelPin, "Place"]]:
     from builder.models.place import place_of
 
-    pins = _pins(site, variant)
+    pins = pins_of(site, variant)
     return [(pin, place_of(pin, root, alone=len(pins) == 1, cache=cache)) for pin in pins]
 
 
@@ -200,7 +161,7 @@ def _document(item: "Verified") -> dict[str, Any]:
         "repository": item.pin.repository,
         "commit": str(item.pin.commit),
         "directory": str(item.place.directory),
-        "bytes": sum(file.size or 0 for file in item.pin.files),
+        "bytes": item.size,
         "hashed_bytes": item.hashed,
         "counts": {str(state): count for state, count in item.counts.items()},
         "files": [
@@ -209,6 +170,7 @@ def _document(item: "Verified") -> dict[str, Any]:
             if file.state != "ok"
         ],
         "tensors": list(item.tensors),
+        "signatures": signed.document(item),
     }
 
 
@@ -217,7 +179,7 @@ def _text(found: "tuple[Verified, ...]") -> str:
     rows = [
         (
             item.pin.name,
-            show.size(sum(file.size or 0 for file in item.pin.files)),
+            show.size(item.size),
             *(str(count) for count in item.counts.values()),
         )
         for item in found
@@ -231,5 +193,8 @@ def _text(found: "tuple[Verified, ...]") -> str:
         ]
         if len(bad) > _SHOWN:
             lines.append(f"{item.pin.name}: {len(bad) - _SHOWN} more")
-        lines += item.tensors
+        lines += (*item.tensors, *signed.lines(item, most=_SHOWN))
     return "\n".join(lines)
+
+
+command.add_command(sums)

@@ -86,14 +86,6 @@ def compare(pin: ModelPin, published: Mapping[str, Digest], *, at: str) -> int:
     return len(common)
 
 
-def directory_digest(pin: ModelPin) -> Digest | None:
-    """One digest of all files with their paths: Go's dirhash ``h1``, which in-toto calls
-    ``dirHash1`` and writes in hex. ``None`` where a file has no digest."""
-    if any(file.digest is None for file in pin.files):
-        return None
-    return Digest.of(checksums(pin).encode())
-
-
 def _lines(data: bytes, *, at: str) -> Iterator[tuple[int, str]]:
     """The lines that are neither blank nor comments, with their numbers."""
     if len(data) > LIMIT:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from builder.digest import Digest
 from builder.errors import IntegrityError
@@ -15,6 +15,9 @@ from builder.models.tensors import judge, question
 from builder.ports import Progress, Store
 from builder.tree import parents
 from builder.value import value
+
+if TYPE_CHECKING:
+    from builder.models.signature import Held  # at run time that costs as much as all the rest
 
 
 class State(StrEnum):
@@ -44,17 +47,27 @@ class CheckedFile:
 
 @value
 class Verified:
-    """What came of one model. ``tensors`` are findings about the files as a whole."""
+    """What came of one model. ``tensors`` are findings about the files as a whole, ``signatures``
+    what people signed of them, where it was asked for."""
 
     pin: ModelPin
     place: Place
     files: tuple[CheckedFile, ...]
     tensors: tuple[str, ...]
+    signatures: "tuple[Held, ...]" = ()
 
     @property
     def hashed(self) -> int:
         """How many bytes were read."""
         return sum(file.hashed for file in self.files)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are locked; of files whose size is not, how many are there."""
+        there = {file.path: file.size for file in self.files}
+        return sum(
+            there.get(file.path, 0) if file.size is None else file.size for file in self.pin.files
+        )
 
     @property
     def counts(self) -> Mapping[State, int]:
@@ -65,7 +78,8 @@ class Verified:
     @property
     def ok(self) -> bool:
         """Whether every locked file is what it was, and no other is there."""
-        return not self.tensors and all(file.state is State.OK for file in self.files)
+        signed = all(held.ok for held in self.signatures)
+        return signed and not self.tensors and all(file.state is State.OK for file in self.files)
 
 
 def verify(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from builder.digest import Digest, ObjectId
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import ModelFile, ModelPin
+from builder.models.published import Published
 from builder.models.selection import DEFAULT, OTHER_WEIGHTS, dead, selected
 from builder.models.shards import SUFFIX, check_complete, check_tensors, listed, read_index
 from builder.models.standing import Standing
@@ -28,6 +29,7 @@ def resolve_model(
     now: str,
     include: tuple[str, ...] = (),
     before: ModelPin | None = None,
+    published: Published | None = None,
 ) -> Resolved[ModelPin]:
     """Pin the model at ``revision`` (a branch, tag or commit; ``None`` for what ``before`` follows,
     else ``main``): the files that ``include`` selects, each with digest and size.
@@ -38,12 +40,14 @@ def resolve_model(
 
     Args:
         include: Globs; empty for ``before``'s, else :data:`builder.models.selection.DEFAULT`.
+        published: Digests that the files must have. Of a file that the hub knows no digest of, and
+            that is too large to be read, the digest is taken from there.
 
     Raises:
         ProjectError: ``before`` follows nothing and no revision is given; a glob matches nothing;
             there are no weights in the default selection.
-        IntegrityError: A shard that an index names is missing, a tensor is not as the pin says, or
-            the hub contradicts itself.
+        IntegrityError: A shard that an index names is missing, a tensor is not as the pin says,
+            the hub contradicts itself or what is published.
     """
     asked = _asked(revision, name=name, before=before)
     found = hub.revision(repository, asked)
@@ -58,9 +62,14 @@ def resolve_model(
         include=include or (before.include if before else ()),
     )
     paths = _selection(everything, pin.include, at=at)
-    files, texts = _hashed([everything[path] for path in paths], hub=hub, pin=pin, at=at)
+    chosen = [everything[path] for path in paths]
+    if published is not None:
+        chosen = _with_published(chosen, published.of(pin))
+    files, texts = _hashed(chosen, hub=hub, pin=pin, at=at)
     remarks = list(_judged(pin, texts, everything, paths, at=at))
     pin = replace(pin, files=files)
+    if published is not None:
+        remarks.append(published.agree(pin))
     if pin != before:
         pin = replace(pin, locked=now)
     at_the_hub = Standing(pin=pin, repository=found.repository, commit=found.commit)
@@ -100,6 +109,16 @@ def _selection(
     return paths
 
 
+def _with_published(files: Sequence[HubFile], published: Published) -> list[HubFile]:
+    """The files, those with a published digest that nobody else would make."""
+    return [
+        replace(file, digest=published.digests.get(file.path))
+        if file.digest is None and file.size > READ_LIMIT
+        else file
+        for file in files
+    ]
+
+
 def _hashed(
     files: Sequence[HubFile], *, hub: Hub, pin: ModelPin, at: str
 ) -> tuple[tuple[ModelFile, ...], dict[str, bytes]]:
@@ -120,7 +139,8 @@ def _read(file: HubFile, *, hub: Hub, pin: ModelPin, at: str) -> bytes:
     if file.size > READ_LIMIT:
         raise IntegrityError(
             f"{at}: the hub knows no sha256 of it, and {file.size} bytes are over the {READ_LIMIT}"
-            " that are read to make one"
+            " that are read to make one",
+            hint="--sums FILE takes it from a checksum file",
         )
     data = hub.read(pin.repository, pin.commit.hex, file.path, limit=max(file.size, 1))
     if len(data) != file.size:

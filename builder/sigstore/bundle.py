@@ -64,8 +64,9 @@ def parse(raw: bytes, *, at: str) -> Bundle:
         )
     if "messageSignature" in document:
         raise IntegrityError(
-            f"{at}: the signature of a blob (messageSignature), which says nothing of an image",
-            hint="images are signed with a statement in an envelope: cosign sign, builder sign",
+            f"{at}: the signature of a blob (messageSignature), which says nothing of what it is",
+            hint="images and models are signed with a statement in an envelope: builder sign,"
+            " cosign sign, model_signing sign",
         )
     _keys(document, {"mediaType", "verificationMaterial", "dsseEnvelope"}, at=at)
     hint = _hint(document["verificationMaterial"], at=f"{at}: verificationMaterial")

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from builder.build_record import Record, RecordedBase
+from builder.digest import Digest, directory_digest
 from builder.statements.said import (
-    directory_digest,
     git_uri,
     hex_of,
     image_purl,
@@ -34,7 +34,7 @@ def resources(record: Record) -> Iterator[Resource]:
         yield _resource(
             f"overlay {name}",
             uri=f"file:overlays/{quote(name)}",
-            digest={"dirHash": directory_digest({path: at.hex for path, at in files.items()})},
+            digest={"dirHash": directory_digest(files).hex},
         )
 
 
@@ -138,15 +138,17 @@ def _wheel(name: str, pin: Pin) -> Iterator[Resource]:
 def _model(name: str, pin: Pin) -> Iterator[Resource]:
     """No part of the image, and pinned with it: what it is to serve."""
     files = {
-        path: hex_of(file["digest"]) for path, file in pin["files"].items() if "digest" in file
+        path: Digest.parse(file["digest"])
+        for path, file in pin["files"].items()
+        if "digest" in file
     }
     whole = bool(files) and len(files) == len(pin["files"])
-    digest = {"dirHash": directory_digest(files)} if whole else {}
+    digest = {"dirHash": directory_digest(files).hex} if whole else {}
     yield _resource(
         f"model {name}",
         uri=model_purl(pin),
         digest={"gitCommit": pin["commit"], **digest},
-        annotations={"files": files} if files else {},
+        annotations={"files": {path: at.hex for path, at in files.items()}} if files else {},
     )
 
 

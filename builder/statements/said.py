@@ -32,17 +32,6 @@ def entries_digest(pins: Mapping[str, Mapping[str, Any]]) -> Digest:
     return Digest.of(canonical.encode({name: dict(pin) for name, pin in pins.items()}))
 
 
-def directory_digest(files: Mapping[str, str]) -> str:
-    """``dirHash`` (in-toto/attestation, spec/v1/digest_set.md): of a line for each file, sorted,
-    as sha256sum prints it.
-
-    Args:
-        files: The hex digests, by path.
-    """
-    paths = sorted(files, key=lambda path: path.encode())
-    return Digest.of("".join(f"{files[path]}  {path}\n" for path in paths).encode()).hex
-
-
 def purl(kind: str, name: str, version: str, qualifiers: Iterable[tuple[str, str]] = ()) -> str:
     """A package URL (purl-spec). ``name`` may have slashes: the last part is the name."""
     path = "/".join(quote(part, safe="") for part in name.split("/"))

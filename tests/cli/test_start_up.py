@@ -42,3 +42,8 @@ def test_a_build_with_a_push_does_not_load_what_few_builds_use() -> None:
 
 def test_no_garbage_is_looked_for_while_modules_are_loaded() -> None:
     assert said(GARBAGE).splitlines()[-1] == "0"
+
+
+def test_models_without_signatures_are_verified_without_cryptography() -> None:
+    program = "import sys, builder.cli.models, builder.models.verify as _; print(*sys.modules)"
+    assert "cryptography" not in said(program).split()

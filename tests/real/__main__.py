@@ -1,12 +1,13 @@
 """``make real``: bake, push and read back images of the real vLLM, and move its pins.
 
 Nothing of it is in this repository: wheels come through pip and diffs through git, pinned by
-lockfiles/. In this order: what other tools make of keys, signatures, SBOMs and exported policies,
-and what containerd and podman pull by one; what real commits of Genesis say of themselves; compose
-files that people deploy; what Genesis 7b9fd319 does to the real vLLM 0.20.2, and the steps of the
-main recipe on it; images of vLLM 0.22.0; an upstream of bases made of the wheels 0.20.2, 0.21.0 and
-0.22.0, where tags are resolved, pins are bumped, and a base is deleted. Ends with status 1 if a
-claim fails, or if more could not be checked than the options say (:mod:`tests.real.unavailable`).
+lockfiles/. In this order: what other tools make of keys, signatures, SBOMs, exported policies and
+signatures of a model, and what containerd and podman pull by a policy; what real commits of Genesis
+say of themselves; compose files that people deploy; what Genesis 7b9fd319 does to the real vLLM
+0.20.2, and the steps of the main recipe on it; images of vLLM 0.22.0; an upstream of bases made of
+the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved, pins are bumped, and a base is
+deleted. Ends with status 1 if a claim fails, or if more could not be checked than the options say
+(:mod:`tests.real.unavailable`).
 """
 
 import sys
@@ -29,6 +30,7 @@ from tests.real import (
     genesis_facts,
     keys,
     main_recipe,
+    model_signing,
     notation,
     reading,
     signatures,
@@ -53,6 +55,7 @@ def main() -> int:
     bills.prove(claims)
     trust.prove(claims)
     engines.prove(claims)
+    model_signing.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
     if why := missing("docker-registry"):

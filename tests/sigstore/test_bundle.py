@@ -92,7 +92,7 @@ def test_a_bundle_that_names_no_key_has_no_hint() -> None:
         (changed(mediaType=...), "x: mediaType: expected"),
         (
             changed(dsseEnvelope=..., messageSignature={"signature": "AA=="}),
-            "x: the signature of a blob (messageSignature), which says nothing of an image",
+            "x: the signature of a blob (messageSignature), which says nothing of what it is",
         ),
         (changed(messageSignature={}), "x: the signature of a blob"),
         (

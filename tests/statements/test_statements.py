@@ -10,9 +10,9 @@ import pytest
 from builder import canonical
 from builder.attest.statement import Statement, envelope
 from builder.attest.statement import parse as parse_statement
-from builder.digest import Digest
+from builder.digest import Digest, directory_digest
 from builder.statements import PREDICATE_TYPES, Kind, provenance, sbom, statement, statements
-from builder.statements.said import directory_digest, purl
+from builder.statements.said import purl
 from tests.plugins.golden import Golden
 from tests.statements.rich import (
     LOCK,
@@ -165,8 +165,8 @@ def test_the_digest_of_a_directory_is_that_of_sha256sum(tmp_path: Any) -> None:
         text=True,
         check=True,
     )
-    got = directory_digest({path: Digest.of(data).hex for path, data in files.items()})
-    assert got == done.stdout.split()[0]
+    got = directory_digest({path: Digest.of(data) for path, data in files.items()})
+    assert got.hex == done.stdout.split()[0]
 
 
 def test_a_model_that_is_not_pinned_whole_has_no_digest_of_its_directory() -> None:
