@@ -261,3 +261,307 @@ def test_what_a_trusted_key_signed_and_no_image_is_said_to_be(
     ran = verified()
     refused(ran, 10, message)
     assert ": no signature that holds: " in ran.err
+
+
+# --- how it is written ----------------------------------------------------------------------------
+
+
+def good(world: World) -> dict[str, Any]:
+    """A bundle that the trusted key signed, as a document."""
+    document: dict[str, Any] = json.loads(
+        as_bundle(envelope(said(world.image.digest), ME), hint=ME.public.hint)
+    )
+    return document
+
+
+def spelt(change: Callable[[str], str]) -> Callable[[dict[str, Any]], None]:
+    """The payload's base64 in another spelling, which a lenient reader takes for the same."""
+
+    def spell(document: dict[str, Any]) -> None:
+        envelope = document["dsseEnvelope"]
+        before = envelope["payload"]
+        envelope["payload"] = change(before)
+        assert envelope["payload"] != before
+
+    return spell
+
+
+def slack(text: str) -> str:
+    """With a bit set that no byte is made of."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    body = text.rstrip("=")
+    assert body != text
+    return body[:-1] + letters[letters.index(body[-1]) | 1] + text[len(body) :]
+
+
+def both(document: dict[str, Any]) -> None:
+    document["dsseEnvelope"]["signatures"] *= 2
+
+
+def without_signature(document: dict[str, Any]) -> None:
+    document["dsseEnvelope"]["signatures"] = []
+
+
+def many(document: dict[str, Any]) -> None:
+    document["dsseEnvelope"]["signatures"] *= 33
+
+
+USUAL = "payload: not the usual spelling of its base64"
+ENVELOPES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "base64 without padding": (spelt(lambda t: t.rstrip("=")), "payload: not base64"),
+    "base64 with padding twice": (spelt(lambda t: t + "===="), "payload: not base64"),
+    "base64 for URLs": (
+        spelt(lambda t: t.replace("/", "_").replace("+", "-")), "payload: not base64",
+    ),
+    "base64 in lines": (spelt(lambda t: t[:76] + "\n" + t[76:]), "payload: not base64"),
+    "base64 with a blank": (spelt(lambda t: " " + t), "payload: not base64"),
+    "base64 with unused bits": (spelt(slack), USUAL),
+    "base64 in other letters": (spelt(lambda t: "\uff21" + t[1:]), "payload: not base64"),
+    "a payload that is no text": (
+        lambda d: d["dsseEnvelope"].update(payload=[1]), "payload: not base64",
+    ),
+    "a signature for URLs": (
+        lambda d: d["dsseEnvelope"]["signatures"][0].update(sig="_-=="),
+        "signatures[0].sig: not base64",
+    ),
+    "no signature": (without_signature, "an envelope without signatures"),
+    "33 signatures": (many, "33 signatures, the limit is 32"),
+    "no payloadType": (
+        lambda d: d["dsseEnvelope"].pop("payloadType"), "not a DSSE envelope: expected the keys",
+    ),
+    "a key too many": (
+        lambda d: d["dsseEnvelope"].update(payloadtype=IN_TOTO), "expected the keys",
+    ),
+    "a key id that is a number": (
+        lambda d: d["dsseEnvelope"]["signatures"][0].update(keyid=7),
+        "signatures[0].keyid: expected a text",
+    ),
+}  # fmt: skip
+
+
+def padded(world: World) -> dict[str, Any]:
+    """As :func:`good`, of a payload whose base64 has padding, "+" and "/"."""
+    for number in range(300):
+        signed = envelope(said(world.image.digest, predicate={"???>>>": "x" * number}), ME)
+        document: dict[str, Any] = json.loads(as_bundle(signed, hint=ME.public.hint))
+        text = document["dsseEnvelope"]["payload"]
+        if text.endswith("=") and "/" in text and "+" in text:
+            return document
+    raise AssertionError("no payload has such an encoding")
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("case", ENVELOPES)
+def test_an_envelope_that_two_readers_could_read_differently(
+    case: str, carrier: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    change, message = ENVELOPES[case]
+    document = padded(world)
+    change(document)
+    if carrier == "bundle":
+        world.refer(json.dumps(document).encode())
+    else:
+        world.att(json.dumps(document["dsseEnvelope"]).encode())
+    ran = verified()
+    refused(ran, 13, message)
+    assert "nobody signed it; an attachment cannot be read: " in ran.err
+
+
+def test_that_envelope_is_good_before_it_is_spoilt(
+    world: World, verified: Callable[..., Ran]
+) -> None:
+    world.refer(json.dumps(padded(world)).encode())
+    refused(verified(), 13, "no manifest statement of a key that is trusted")
+
+
+BUNDLES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "two signatures in one envelope": (both, "2 signatures, a bundle has exactly one"),
+    "another version": (
+        lambda d: d.update(mediaType="application/vnd.dev.sigstore.bundle.v0.4+json"),
+        "mediaType: expected 'application/vnd.dev.sigstore.bundle.v0.3+json'",
+    ),
+    "a certificate": (
+        lambda d: d["verificationMaterial"].update(certificate={"rawBytes": ""}),
+        "signed by a certificate, not by a key",
+    ),
+    "a bare signature, too": (
+        lambda d: d.update(messageSignature={}), "the signature of a blob (messageSignature)",
+    ),
+    "no material": (lambda d: d.pop("verificationMaterial"), "expected the keys"),
+    "a key that nobody knows": (lambda d: d.update(dsseenvelope=1), "expected the keys"),
+    "log entries without end": (
+        lambda d: d["verificationMaterial"].update(tlogEntries=[{}] * 33),
+        "tlogEntries: 33 entries, the limit is 32",
+    ),
+    "names in another case": (
+        lambda d: d.update(dsse_envelope=d.pop("dsseEnvelope")), "expected the keys",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BUNDLES)
+def test_a_bundle_that_is_none(case: str, world: World, verified: Callable[..., Ran]) -> None:
+    change, message = BUNDLES[case]
+    document = good(world)
+    change(document)
+    world.refer(json.dumps(document).encode())
+    refused(verified(), 13, message)
+
+
+@pytest.mark.parametrize("key", ["payload", "payloadType", "signatures", "sig", "mediaType"])
+def test_a_key_that_is_there_twice(
+    key: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    raw = json.dumps(good(world)).encode()
+    place = raw.index(b'"%b"' % key.encode())
+    world.refer(raw[:place] + b'"%b": 1, ' % key.encode() + raw[place:])
+    refused(verified(), 13, f"duplicate key {key!r}")
+
+
+SIMPLE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "another type": (
+        lambda p: p.replace(b"cosign container image", b"cosign any"), "critical.type: expected",
+    ),
+    "another image": (lambda p: p, "but about another image than"),
+    "a digest in upper case": (
+        lambda p: p.replace(ANOTHER.hex.encode(), ANOTHER.hex.upper().encode()), "lower-case hex",
+    ),
+    "two images": (
+        lambda p: p.replace(
+            b'"image":{', b'"image":{"docker-manifest-digest":"%b",' % str(ANOTHER).encode()
+        ),
+        "duplicate key 'docker-manifest-digest'",
+    ),
+    "a key too many": (
+        lambda p: p.replace(b'"image":{', b'"images":[],"image":{'), "critical: expected the keys",
+    ),
+    "nothing critical": (lambda p: b"{}", "not a simple signing payload"),
+    "optional is a list": (
+        lambda p: p.replace(b'"optional":null', b'"optional":[]'), "optional: expected an object",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SIMPLE)
+def test_a_payload_of_the_older_form_that_is_none(
+    case: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    change, message = SIMPLE[case]
+    plain = simple_signing.encode(SimpleSigning(reference="r.example/i:t", digest=ANOTHER))
+    payload = change(plain)
+    world.sig(payload, b64(ME.sign(payload)))
+    refused(verified(), 10, message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"annotations": ()}, "signature: not base64", id="no signature beside it"),
+        pytest.param(
+            {"annotations": ((carriers.SIGNATURE, "AAA"),)}, "signature: not base64", id="cut"
+        ),
+        pytest.param(
+            {"annotations": ((carriers.SIGNATURE, "AAAB\n"),)}, "signature: not base64", id="a line"
+        ),
+        pytest.param({"size": BLOB_LIMIT + 1}, f"the limit is {BLOB_LIMIT}", id="too large"),
+        pytest.param({"size": 3}, "expected at most 3 bytes", id="a size that lies"),
+        pytest.param({"digest": ANOTHER}, "no such blob", id="not there"),
+        pytest.param({"media_type": "text/plain"}, "nobody signed it", id="another type"),
+        pytest.param(
+            {"media_type": carriers.DSSE_ENVELOPE}, "nobody signed it", id="the type of an envelope"
+        ),
+    ],
+)
+def test_a_layer_of_the_older_form_that_is_none(
+    changes: dict[str, Any], message: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    plain = SimpleSigning(reference="r.example/i:t", digest=world.image.digest)
+    payload = simple_signing.encode(plain)
+    world.sig(payload, b64(ME.sign(payload)), **changes)
+    refused(verified(), 13, message)
+
+
+# --- whose it is ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_a_signature_of_another_key(
+    carrier: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    signed = envelope(said(world.image.digest), OTHER)
+    CARRIERS[carrier](world, signed)
+    refused(verified(), 11, "no signature of a key that is trusted; 1 are of others")
+
+
+@pytest.mark.parametrize("hint", [ME.public.hint, ME.public.fingerprint])
+def test_a_signature_of_another_key_in_the_name_of_ours(
+    hint: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    world.refer(as_bundle(envelope(said(world.image.digest), OTHER), hint=hint))
+    refused(verified(), 10, f"that holds: {world.place.at('')}".rstrip())
+    refused(verified(), 10, f"not a signature of {ME.public.fingerprint}")
+
+
+def test_a_key_id_in_an_envelope_that_is_not_its(
+    world: World, verified: Callable[..., Ran]
+) -> None:
+    signed = envelope(said(world.image.digest), OTHER, keyid=ME.public.fingerprint)
+    in_attachment(world, signed)
+    refused(verified(), 10, f"not a signature of {ME.public.fingerprint}")
+
+
+@pytest.mark.parametrize("keyid", ["", "nonsense", OTHER.public.fingerprint, "\x1b]0;x\x07"])
+def test_a_key_id_decides_nothing(
+    keyid: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    """The control of the two above: what is signed by our key is, whoever it names."""
+    for statement in world.statements:
+        payload = dsse.Envelope(
+            payload_type=IN_TOTO, payload=_payload(statement)
+        ).payload
+        in_attachment(world, envelope(payload, ME, keyid=keyid))
+    in_bundle(world, envelope(said(world.image.digest), ME, keyid=keyid))
+    assert verified().status == 0
+
+
+def _payload(made: Any) -> bytes:
+    from builder.attest import statement
+
+    return statement.envelope(made).payload
+
+
+def broken(document: dict[str, Any], change: Callable[[bytes], bytes]) -> dict[str, Any]:
+    """Another signature over the same."""
+    from base64 import b64decode
+
+    signature = document["dsseEnvelope"]["signatures"][0]
+    signature["sig"] = b64(change(b64decode(signature["sig"])))
+    return document
+
+
+SIGNATURES: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "zeros": lambda s: bytes(len(s)),
+    "r and s of zero": lambda _: encode_dss_signature(0, 0),
+    "r and s of one": lambda _: encode_dss_signature(1, 1),
+    "r and s of the order": lambda _: encode_dss_signature(ORDER, ORDER),
+    "s and the order": lambda s: encode_dss_signature(
+        decode_dss_signature(s)[0], decode_dss_signature(s)[1] + ORDER
+    ),
+    "as 64 bytes": lambda s: b"".join(
+        number.to_bytes(32, "big") for number in decode_dss_signature(s)
+    ),
+    "a byte behind": lambda s: s + b"\0",
+    "a length in two bytes": lambda s: s[:1] + b"\x81" + s[1:],
+    "a zero before r": lambda s: (
+        s[:1] + bytes([s[1] + 1]) + s[2:3] + bytes([s[3] + 1]) + b"\0" + s[4:]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_other_encodings_of_a_signature(
+    case: str, world: World, verified: Callable[..., Ran]
+) -> None:
+    world.refer(json.dumps(broken(good(world), SIGNATURES[case])).encode())
+    refused(verified(), 10, f"not a signature of {ME.public.fingerprint}")
