@@ -8,22 +8,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from builder import artifact
 from builder.adapters.store import FileStore
 from builder.adapters.store.attachments import LayoutPlace
 from builder.attest import dsse, statement
 from builder.attest.dsse import IN_TOTO, Envelope, Signature
 from builder.attest.statement import Statement, Subject
+from builder.cli.app import run
+from builder.cli.start import start_project
 from builder.digest import Digest
 from builder.keys.signer import Signer
 from builder.oci import Descriptor
+from builder.signatures.collect import collect
+from builder.signatures.found import Kind
 from builder.signatures.place import Listed, Referring
 from builder.signatures.publish import SIGNED, Signable, publish
 from builder.sigstore import bundle, carriers
 from builder.sigstore.bundle import Bundle
 from builder.sigstore.listing import Form
+from tests.cli.conftest import Ran
+from tests.signers import p256
 
 NAME = "hello"
+ME = p256("me")
+"""The key that is trusted."""
 REFERENCE = "registry.example/acme/hello:t"
 
 
@@ -111,6 +121,27 @@ class World:
         self.place.add([Listed(tag=tag, form=Form.LAYERS, entries=(layer,), blobs=blobs)])
 
 
+def make_world(directory: Path) -> World:
+    """The image of a new project in a layout, with nothing beside it."""
+    project, layout, key = directory / "project", directory / "layout", directory / "me.pem"
+    start_project(project)
+    key.write_bytes(ME.pem)
+    key.chmod(0o600)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("BUILDER_STORE", str(directory / "store"))
+        patched.setenv("HOME", str(directory))
+        patched.chdir(project)
+        assert run(["build", NAME, "--out", str(layout), "--quiet"]) == 0
+        made = World(layout=layout, statements=()).copy(directory / "signed")
+        sign = ["sign", NAME, f"oci:{made.layout}", "--key", str(key), "--allow-plaintext"]
+        assert run([*sign, "--quiet"]) == 0
+    found = collect(made.image.digest, made.place).found
+    read = [item.read(ME.public) for item in found if item.kind is Kind.DSSE_ATTACHMENT]
+    return World(
+        layout=layout, statements=tuple(item for item in read if isinstance(item, Statement))
+    )
+
+
 def b64(data: bytes) -> str:
     return b64encode(data).decode()
 
@@ -147,6 +178,15 @@ def as_bundle(signed: Envelope, *, hint: str = "") -> bytes:
         "dsseEnvelope": dsse.record(signed),
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def refused(ran: Ran, status: int, message: str) -> None:
+    """That it was, and by what: the first line that is printed."""
+    first = ran.err.partition("\n")[0]
+    assert (ran.status, message in first) == (status, True), first
+    assert ran.err.startswith("builder: error: ")
+    assert len(ran.err) < 3000
+    assert ran.out == ""
 
 
 Carry = Callable[[World, Envelope], None]
