@@ -1,9 +1,10 @@
 """The hostile corpus of trust: who may sign, held to ``trust.yaml``, through ``builder verify``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import (
@@ -23,6 +24,7 @@ ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 FILE, BESIDE = "trust.yaml", "trust.yaml.sig.jsonl"
 EVERYWHERE = '  - {repositories: ["*"], role: image}\n'
 ROOT = ("ada", "bob")
+NO_KEYS: Mapping[str, str] = {}
 
 
 def day(days: int) -> str:
@@ -48,7 +50,7 @@ class Project:
         kind: str = PAYLOAD_TYPE,
         root: str = "{keys: [ada, bob], threshold: 2}",
         scopes: str = EVERYWHERE,
-        **keys: str,
+        keys: Mapping[str, str] = NO_KEYS,
     ) -> None:
         """Put a policy there; ``keys`` are entries of another state."""
         raw = policy_text(
@@ -118,7 +120,7 @@ KEYS: dict[str, tuple[dict[str, str], tuple[str, ...], int, str]] = {
 @pytest.mark.parametrize("case", KEYS)
 def test_a_key_that_does_not_count(case: str, here: Project) -> None:
     keys, signers, status, message = KEYS[case]
-    here.policy(**keys)
+    here.policy(keys=keys)
     here.accept()
     here.sign(*signers)
     refused(here.verify(), status, message)
@@ -132,7 +134,7 @@ def test_one_of_two(here: Project) -> None:
 
 
 def test_a_good_key_and_a_revoked_one_are_not_two(here: Project) -> None:
-    here.policy(threshold=2, dan=key_entry("dan", state="revoked"))
+    here.policy(threshold=2, keys={"dan": key_entry("dan", state="revoked")})
     here.accept()
     here.sign("carol", "dan")
     refused(here.verify(), 11, f"signed by 1 of 2 {ROLE} ('carol'); 'dan' is revoked")
@@ -178,9 +180,7 @@ def test_two_keys_that_say_different_things_are_not_two(here: Project) -> None:
         payload = said(here.world.image.digest, predicate=predicate)
         bare = Envelope(payload_type=IN_TOTO, payload=payload)
         made = (Signature(keyid="", sig=signer(name).sign(bare.signed)),)
-        in_bundle(
-            here.world, Envelope(payload_type=IN_TOTO, payload=payload, signatures=made)
-        )
+        in_bundle(here.world, Envelope(payload_type=IN_TOTO, payload=payload, signatures=made))
     refused(here.verify(), 11, f"image: below-threshold: signed by 1 of 2 {ROLE} (")
 
 
@@ -191,7 +191,7 @@ def test_one_key_under_two_names(form: str, here: Project) -> None:
     if form == "pem":
         text = "|\n" + "".join(f"      {line}\n" for line in key.pem.decode().splitlines())
     entry = f"  dan:\n    public: {text}\n    owner: dan\n    state: active\n"
-    here.policy(threshold=2, dan=entry)
+    here.policy(threshold=2, keys={"dan": entry})
     here.sign("carol")
     refused(here.builder("trust", "init", "--accept-first"), 3, "keys.dan: the same key as 'carol'")
     refused(here.verify(), 11, "nobody has accepted this policy on this machine")
@@ -207,13 +207,13 @@ def test_an_image_of_no_scope(here: Project) -> None:
 # --- of versions ----------------------------------------------------------------------------------
 
 
-def two(here: Project, *signers: str, **given: str) -> None:
+def two(here: Project, *signers: str, **given: Any) -> None:
     """A version 2 above an accepted version 1, for an image that Carol signed."""
     here.policy()
     here.accept()
     here.sign("carol")
     assert here.verify().status == 0
-    here.policy(*signers, version=2, **given)  # type: ignore[arg-type]  # texts
+    here.policy(*signers, version=2, **given)
 
 
 BROKEN: dict[str, tuple[Callable[[Project], None], int, str]] = {
@@ -258,7 +258,7 @@ def test_a_version_that_was_accepted_before_is_not_gone_back_to(here: Project) -
     """What was stolen since is revoked in version 2: whoever has the key brings version 1 along."""
     here.policy()
     old = {name: (here.directory / name).read_bytes() for name in (FILE, BESIDE)}
-    two(here, carol=key_entry("carol", state="revoked"))
+    two(here, keys={"carol": key_entry("carol", state="revoked")})
     refused(here.verify(), 11, "image: revoked")
     for name, data in old.items():
         (here.directory / name).write_bytes(data)
@@ -318,7 +318,7 @@ def test_a_policy_that_is_over(here: Project) -> None:
 def test_a_machine_whose_clock_is_wrong(
     today: date, status: int, message: str, here: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here.policy(carol=key_entry("carol", f"since: {day(-1)}", f"until: {day(1)}"))
+    here.policy(keys={"carol": key_entry("carol", f"since: {day(-1)}", f"until: {day(1)}")})
     here.accept()
     here.sign("carol")
     assert here.verify().status == 0
@@ -328,7 +328,7 @@ def test_a_machine_whose_clock_is_wrong(
 
 def test_the_time_that_a_statement_claims_revives_no_key(here: Project) -> None:
     """Whoever has a key writes any time: nothing is believed of it."""
-    here.policy(carol=key_entry("carol", LATE))
+    here.policy(keys={"carol": key_entry("carol", LATE)})
     here.accept()
     for payload in (
         said(here.world.image.digest, predicate={"signedOn": "2020-01-01T00:00:00Z"}),
@@ -336,7 +336,5 @@ def test_the_time_that_a_statement_claims_revives_no_key(here: Project) -> None:
     ):
         bare = Envelope(payload_type=IN_TOTO, payload=payload)
         made = (Signature(keyid="", sig=signer("carol").sign(bare.signed)),)
-        in_bundle(
-            here.world, Envelope(payload_type=IN_TOTO, payload=payload, signatures=made)
-        )
+        in_bundle(here.world, Envelope(payload_type=IN_TOTO, payload=payload, signatures=made))
     refused(here.verify(), 12, f"'carol' is good to {day(-1)}")
