@@ -93,7 +93,7 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         (PLACE.added[0].blobs[1],),
     ),
     "listing": (read_listing, (INDEX, SIG)),
-    "policy": (lambda raw: read_policy(raw), (POLICY,)),
+    "policy": (read_policy, (POLICY,)),
     "signatures of a policy": (
         lambda raw: read_signatures(raw, file="f"),
         (signatures(POLICY, "ada", "bob") or b"",),
@@ -119,6 +119,15 @@ EDITS = st.lists(
 """Where something goes, how many bytes it takes the place of, and what it is."""
 
 
+def refusal(read: Callable[[bytes], object], data: bytes) -> str:
+    """What is said of them, where they are refused. Another error than ours is not caught."""
+    try:
+        read(data)
+    except BuilderError as error:
+        return error.message
+    return ""
+
+
 @pytest.mark.parametrize("name", PARSERS)
 @settings(max_examples=250, deadline=None)
 @given(number=st.integers(0, 2), edits=EDITS, raw=st.none() | st.binary(max_size=200))
@@ -139,12 +148,10 @@ def test_it_is_read_or_refused_and_soon(
         at = int(where * len(data))
         data = data[:at] + piece + data[at + length :]
     start = time.monotonic()
-    try:
-        read(data)
-    except BuilderError as error:
-        assert len(error.message) < 2 * LINE_LIMIT
-        assert error.message.startswith(("x", "f", "trust.yaml"))
+    message = refusal(read, data)
     assert time.monotonic() - start < LIMIT
+    assert len(message) < 2 * LINE_LIMIT
+    assert message.startswith(("x", "f", "trust.yaml")) or not message
 
 
 @pytest.mark.parametrize("name", PARSERS)
