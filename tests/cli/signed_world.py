@@ -1,6 +1,7 @@
 """An image in a layout with what somebody put beside it: made once, spoilt in copies."""
 
 import json
+import logging
 import shutil
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -127,7 +128,11 @@ def make_world(directory: Path) -> World:
     start_project(project)
     key.write_bytes(ME.pem)
     key.chmod(0o600)
+    logger = logging.getLogger("builder")
     with pytest.MonkeyPatch.context() as patched:
+        for name in ("handlers", "level", "propagate"):  # of which each run says anew what they are
+            patched.setattr(logger, name, getattr(logger, name))
+        patched.setattr(logger, "handlers", [])
         patched.setenv("BUILDER_STORE", str(directory / "store"))
         patched.setenv("HOME", str(directory))
         patched.chdir(project)

@@ -42,7 +42,8 @@ class CommandSigner:
         try:
             self._argv = shlex.split(command)
         except ValueError as error:
-            raise UsageError(f"exec:{command}: {str(error).lower()}") from error
+            # Without the words: one of them may be the PIN of a token.
+            raise UsageError(f"exec: {str(error).lower()} in the command") from error
         if not self._argv:
             raise UsageError("exec: names no command")
         self._name = f"exec:{PurePath(self._argv[0]).name}"

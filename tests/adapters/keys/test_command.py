@@ -238,7 +238,7 @@ def test_passwords_of_ours_are_not_for_commands(
     [
         ("", UsageError, "exec: names no command"),
         ("  ", UsageError, "exec: names no command"),
-        ("kms 'x", UsageError, "exec:kms 'x: no closing quotation"),
+        ("kms 'x", UsageError, "exec: no closing quotation in the command"),
         ("/does/not/exist", EnvironmentFault, "exec:exist: cannot be started: No such file"),
         ("/etc", EnvironmentFault, "exec:etc: cannot be started: Permission denied"),
         ("kms\0", EnvironmentFault, "cannot be started: embedded null byte"),
