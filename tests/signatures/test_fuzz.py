@@ -2,9 +2,11 @@
 its own words why not, and soon."""
 
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +27,7 @@ from tests.signatures.conftest import IMAGES
 from tests.signatures.memory_place import MemoryPlace
 from tests.signed_images import provenance
 from tests.signers import p256
-from tests.trust.keys import policy_text, public, signatures
+from tests.trust.keys import policy_text, public, signatures, signer
 
 IMAGE = IMAGES[0].manifest.descriptor
 LIMIT = 2.0
@@ -160,3 +162,31 @@ def test_what_the_damage_is_done_to_is_read(name: str) -> None:
     for sample in samples:
         if sample is not BOX:
             read(sample)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3, 5, 6, 255])
+def test_a_point_of_another_form_is_refused(first: int) -> None:
+    """Found by ten thousand inputs a parser: OpenSSH's reader has an error of its own for it."""
+    kind, blob = public("ada").openssh.split()
+    raw = bytearray(b64decode(blob))
+    assert raw[-65] == 4
+    raw[-65] = first
+    with pytest.raises(BuilderError, match="x: not a public key: "):
+        read_public_key(kind + b" " + b64encode(bytes(raw)) + b"\n", at="x")
+    body = b64encode(bytes(openssh_private(first))).decode()
+    block = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----\n"
+    with pytest.raises(BuilderError, match="x: not a private key"):
+        read_private(block.encode())
+
+
+def openssh_private(first: int) -> bytes:
+    """What OpenSSH keeps of a key, with points that begin with this byte."""
+    pem = signer("ada").key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption(),
+    )
+    inner = b64decode(b"".join(pem.splitlines()[1:-1]))
+    point = b64decode(public("ada").openssh.split()[1])[-65:]
+    assert inner.count(point) == 2
+    return inner.replace(point, bytes([first]) + point[1:])
