@@ -94,12 +94,20 @@ class Reference:
 
 
 def _refuse_user(text: str, *, at: str) -> None:
-    """Also the message must not have the password."""
-    if user := _USER.match(text):
+    if (told := without_user(text)) != text:
         raise UsageError(
-            f"{at}: {'...@' + text[user.end() :]!r}: credentials do not belong in a reference",
+            f"{at}: {told!r}: credentials do not belong in a reference",
             hint="docker login keeps them, and there they are found",
         )
+
+
+def without_user(text: str) -> str:
+    """What somebody wrote for a place in a registry, as messages may show it.
+
+    >>> without_user("https://me:secret@registry.example/a"), without_user("a/b@sha256:0")
+    ('...@registry.example/a', 'a/b@sha256:0')
+    """
+    return _USER.sub("...@", text, count=1)
 
 
 def is_tag(text: str) -> bool:

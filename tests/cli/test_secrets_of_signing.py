@@ -172,6 +172,22 @@ def test_credentials_in_a_reference(
     assert "credentials do not belong in a reference" in ran.err
 
 
+def test_credentials_of_settings(
+    run: Listening, project: Path, plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public, place = plain.with_suffix(".pub"), f"alice:{CANARY}@127.0.0.1:9"
+    assert run("trust", "new", f"--key=me={public}", f"--repository={place}/a/*").status == 3
+    verify = ("verify", "127.0.0.1:9/team/hello:t", "--key", public)
+    for settings in (f"location: {place}", f"mirrors: [{place}]", f"location: https://{place}"):
+        (project / "builder.yaml").write_text(
+            f"version: 1\nregistries:\n  127.0.0.1:9:\n    {settings}\n"
+        )
+        assert run(*verify).status == 3
+    (project / "builder.yaml").unlink()
+    monkeypatch.setenv("BUILDER_MIRRORS", f"127.0.0.1:9={place}")
+    assert run(*verify).status in {2, 3}
+
+
 def test_what_is_written_has_none(
     run: Listening, image: str, project: Path, tmp_path: Path, world: World
 ) -> None:
