@@ -208,8 +208,15 @@ IMAGE_SAID: dict[str, tuple[Callable[[Digest], bytes], str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("case", IMAGE_SAID)
+@pytest.mark.parametrize(
+    ("case", "carrier"),
+    [
+        (case, carrier)
+        for number, case in enumerate(IMAGE_SAID)
+        for carrier in CARRIERS
+        if carrier == "bundle" or number % 5 == 0  # it is the same reader
+    ],
+)
 def test_what_a_trusted_key_signed_and_no_image_is_said_to_be(
     case: str, carrier: str, world: World, verified: Callable[..., Ran]
 ) -> None:

@@ -25,8 +25,11 @@ class Listening:
         self.said = ""
 
     def __call__(self, *arguments: str | Path) -> Ran:
-        quiet, loud = (self._builder(*arguments, *more) for more in ((), ("-vv", "--json")))
-        self.said += quiet.out + quiet.err + loud.out + loud.err
+        loud = self._builder(*arguments, "-vv", "--json")
+        self.said += loud.out + loud.err
+        if loud.status == 0:  # what is refused is said in both ways at once
+            plain = self._builder(*arguments)
+            self.said += plain.out + plain.err
         return loud
 
     def heard(self) -> list[str]:

@@ -131,7 +131,7 @@ def refusal(read: Callable[[bytes], object], data: bytes) -> str:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(number=st.integers(0, 2), edits=EDITS, raw=st.none() | st.binary(max_size=200))
 @example(number=0, edits=[(0.0, 10_000, b"[" * 200_000)], raw=None)
 @example(number=0, edits=[(0.0, 10_000, b'{"a":' * 100_000)], raw=None)

@@ -62,7 +62,7 @@ def test_a_layout_is_whole_after_each_call_that_changes_the_disk(quick: Path) ->
     fill(store, IMAGES[0])
     publish([signable(IMAGE, "registry.example/acme/app:t")], FIRST, LayoutPlace(store))
     seen = set()
-    for number in range(0, 2000, 5):
+    for number in range(0, 2000, 8):
         shutil.copytree(before, root)
         if not killed_at(number, lambda: sign(LayoutPlace(FileStore(root)))):
             break
@@ -81,10 +81,10 @@ def test_a_layout_is_whole_after_each_call_that_changes_the_disk(quick: Path) ->
 @pytest.mark.requires("docker-registry")
 def test_a_registry_is_whole_after_a_request(tmp_path: Path, client: RegistryClient) -> None:
     """A real registry, without the referrers API: three lists, each of which is another's, too. The
-    requests are those of which every seventh is looked at, before it and before its answer in
+    requests are those of which every ninth is looked at, before it and before its answer in
     turn; tests/signatures/test_interrupted.py has all writes, at one that stands in."""
     with running_registry(tmp_path) as running:
-        for number in range(0, 200, 7):
+        for number in range(0, 200, 9):
             reference = Reference.parse(f"{running.host}/team/app{number}:t")
             push(client, reference, IMAGES[0])
             place = hurried(client, reference)
