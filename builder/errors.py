@@ -10,12 +10,16 @@ values quoted; ``hint`` says what to do next.
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+LINE_LIMIT = 2000
+"""The most characters of a line of a message: documents of others are quoted in messages, and may
+be a text of a million letters in the place of a name."""
+
 
 class BuilderError(Exception):
     """Something the user can mend.
 
     Args:
-        message: Where, what, got against wanted.
+        message: Where, what, got against wanted. Of lines over ``LINE_LIMIT`` the rest is counted.
         hint: What the user can do now; ``usual_hint`` of the class where none is given.
     """
 
@@ -24,13 +28,22 @@ class BuilderError(Exception):
     """The next step of most errors of this kind, for those whose place knows no better one."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message := _bounded(message))
         self.message = message
         self.hint = self.usual_hint if hint is None else hint
 
     def record(self) -> dict[str, Any]:
         """What ``--json`` says of it."""
         return {"message": self.message, "hint": self.hint, "exit_status": self.exit_status}
+
+
+def _bounded(message: str) -> str:
+    if len(message) <= LINE_LIMIT:
+        return message
+    return "\n".join(
+        line if (rest := len(line) - LINE_LIMIT) <= 0 else f"{line[:LINE_LIMIT]}... ({rest} more)"
+        for line in message.split("\n")
+    )
 
 
 class UsageError(BuilderError):

@@ -21,6 +21,8 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?")
 _REPOSITORY_LIMIT = 255
+_USER = re.compile(r".*@(?=[^@]*[./])", re.DOTALL)
+"""What stands before a host: of a URL the user, often with a password."""
 
 
 @value
@@ -39,6 +41,7 @@ class Reference:
         Raises:
             UsageError: It does not follow the grammar; the message names the part.
         """
+        _refuse_user(text, at=at)
         rest, separator, encoded = text.partition("@")
         digest = (
             Digest.parse(encoded, at=f"{at}: {text!r}", refusal=UsageError) if separator else None
@@ -88,6 +91,23 @@ class Reference:
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.name}{tag}{f'@{self.digest}' if self.digest else ''}"
+
+
+def _refuse_user(text: str, *, at: str) -> None:
+    if (told := without_user(text)) != text:
+        raise UsageError(
+            f"{at}: {told!r}: credentials do not belong in a reference",
+            hint="docker login keeps them, and there they are found",
+        )
+
+
+def without_user(text: str) -> str:
+    """What somebody wrote for a place in a registry, as messages may show it.
+
+    >>> without_user("https://me:secret@registry.example/a"), without_user("a/b@sha256:0")
+    ('...@registry.example/a', 'a/b@sha256:0')
+    """
+    return _USER.sub("...@", text, count=1)
 
 
 def is_tag(text: str) -> bool:

@@ -6,10 +6,10 @@ from builder.attest.statement import Statement
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.keys.signer import Signer
-from builder.oci import Index, Manifest
+from builder.oci import Descriptor, Index, Manifest, Platform
 from builder.signatures.place import Place
 from builder.signatures.publish import Published, Signable, publish
-from builder.statements import Kind
+from builder.statements import PREDICATE_TYPES, Kind
 from builder.verification.verify import Verified, any_of, verify
 
 
@@ -55,8 +55,9 @@ def signables(
         statements: What is said of which image, by whoever built it.
 
     Raises:
-        IntegrityError: It names other images than those that something is to be said of: who
-            replaces an index between push and sign must not get a signature for what he added.
+        IntegrityError: It names other images than those that something is to be said of, or one for
+            another platform: who replaces an index between push and sign must not get a signature
+            for what he added, nor for an older image in the place of the one that is signed.
     """
     members = top.manifests if isinstance(top, Index) else ()
     images = (top.descriptor, *members)
@@ -72,7 +73,23 @@ def signables(
             hint="an index is signed with all that is in it: build those, too (--platform), or look"
             " at who may push there",
         )
+    for item in members:
+        _check_platform(item, statements[item.digest], reference=reference)
     return tuple(
         Signable(image=image, reference=reference, statements=statements.get(image.digest, ()))
         for image in images
     )
+
+
+def _check_platform(member: Descriptor, statements: Sequence[Statement], *, reference: str) -> None:
+    for item in statements:
+        built = item.predicate.get("platform")
+        if item.predicate_type != PREDICATE_TYPES[Kind.MANIFEST] or built is None:
+            continue
+        wanted, listed = Platform.parse(built), member.platform
+        if listed is None or (listed.os, listed.architecture) != (wanted.os, wanted.architecture):
+            raise IntegrityError(
+                f"{reference} lists {member.digest} for {listed or 'no platform'}, and it was built"
+                f" for {wanted}",
+                hint="look at who may push there; builder push, then sign",
+            )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.hashes import SHA256
 
@@ -22,6 +23,15 @@ class MemorySigner:
         if isinstance(self.private, ed25519.Ed25519PrivateKey):
             return self.private.sign(message)
         return self.private.sign(message, ec.ECDSA(SHA256(), deterministic_signing=True))
+
+    @property
+    def pem(self) -> bytes:
+        """The private half as PKCS#8, without a password."""
+        return self.private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
 
 
 class RandomNonces(MemorySigner):

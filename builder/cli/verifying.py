@@ -8,10 +8,11 @@ from builder.adapters.keys.signers import read_public_file
 from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.digest import Digest
-from builder.errors import GoneError, UsageError
+from builder.errors import GoneError, IntegrityError, UsageError
 from builder.keys.public import PublicKey
-from builder.oci import Index
+from builder.oci import Index, Platform
 from builder.reference import Reference
+from builder.signatures.place import Place
 from builder.statements import Kind
 from builder.verification.verify import Enough, Verified, any_of, verify
 
@@ -60,7 +61,8 @@ def verify_at(
     pulls it chooses among what it lists, and not as we do.
 
     Raises:
-        GoneError: There is no such image. And as :func:`builder.verification.verify.verify`.
+        GoneError: There is no such image.
+        IntegrityError: The index lies about it. And as :func:`builder.verification.verify.verify`.
     """
     top = spot.top()
     if top is None:
@@ -69,7 +71,7 @@ def verify_at(
     if isinstance(top, Index):
         enough = trusted.enough(image)
         verify(image, place, keys=trusted.keys, enough=enough, demanded=())
-        image = top.select(site.platform, at=spot.reference).digest
+        image = _member(top, place, site.platform, at=spot.reference)
     return verify(
         image,
         place,
@@ -78,3 +80,14 @@ def verify_at(
         demanded=demanded,
         at_hand=lambda digest: spot.at_hand(digest, site.store),
     )
+
+
+def _member(index: Index, place: Place, platform: Platform, *, at: str) -> Digest:
+    """The image of a platform, held to the word of the index about it: engines go by that."""
+    entry = index.select(platform, at=at)
+    found = place.manifest(entry.digest)
+    said = entry.media_type, f"{entry.size} bytes"
+    for told, got in zip(said, (found.media_type, f"{len(found.raw)} bytes"), strict=True):
+        if told != got:
+            raise IntegrityError(f"{place.at(entry.digest)}: the index says {told}, it is {got}")
+    return entry.digest

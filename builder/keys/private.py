@@ -156,7 +156,7 @@ def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
                 hint="pip install bcrypt, or take the passphrase off a copy with ssh-keygen -p",
             ) from error
         raise IntegrityError(f"{at}: not a private key that is known: {error}") from error
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
         if opened:
             raise PasswordError(f"{at}: the password does not open it, or it is damaged") from error
         raise IntegrityError(f"{at}: not a private key: {error}") from error

@@ -96,7 +96,8 @@ def read_public_key(data: bytes, *, at: str) -> PublicKey:
         if data.count(b"-----BEGIN ") != 1:
             raise IntegrityError(f"{at}: expected one key, as PEM or as a line of OpenSSH")
         return public_key(serialization.load_pem_public_key(data), at=at)
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, UnsupportedAlgorithm, NotImplementedError) as error:
+        # The last is what cryptography has for a point of OpenSSH's that is compressed.
         raise IntegrityError(f"{at}: not a public key: {error}") from error
 
 

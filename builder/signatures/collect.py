@@ -41,7 +41,8 @@ def collect(image: Digest, place: Place) -> Collected:
     result. Attachments that are no signatures (SBOMs, signatures of other systems) are passed by.
 
     Raises:
-        FloodError: More than ``COUNT_LIMIT`` in one form, or more than ``TOTAL_LIMIT`` bytes.
+        FloodError: More than ``COUNT_LIMIT`` in one form, or more than ``TOTAL_LIMIT`` bytes under
+            them.
         IntegrityError: A tag of signatures stands for something else.
         NetworkError, AuthError, RateLimitError, OfflineError: The place does not answer.
     """
@@ -65,12 +66,20 @@ class _Reader:
         self.place = place
         self.at = at
         self._left = TOTAL_LIMIT
+        self._signatures = 0
 
     def take(self, size: int) -> None:
         """Count bytes that are about to be read, or were."""
         self._left -= size
         if self._left < 0:
             raise FloodError(f"{self.at}: over {TOTAL_LIMIT} bytes of signatures")
+
+    def take_signatures(self, count: int, size: int) -> None:
+        """Count the signatures over one content of that size, each of which will be tried with each
+        key: as if each came with a content of its own."""
+        self._signatures += count
+        _check_count(self._signatures, at=self.at)
+        self.take((count - 1) * size)
 
     def blob(self, descriptor: Descriptor, *, at: str) -> bytes:
         """A blob of a size that is allowed."""
@@ -135,11 +144,13 @@ def _attestations(image: Digest, place: Place) -> Iterator[Found | Refused]:
 
 def _attestation(image: Digest, layer: Descriptor, reader: _Reader, at: str) -> Iterator[Found]:
     envelope = dsse.parse(reader.blob(layer, at=at), at=at)
+    reader.take_signatures(len(envelope.signatures), layer.size)
+    signed = envelope.signed
     for signature in envelope.signatures:
         yield Found(
             kind=Kind.DSSE_ATTACHMENT,
             image=image,
-            signed=envelope.signed,
+            signed=signed,
             signature=signature.sig,
             hint=signature.keyid,
             at=at,

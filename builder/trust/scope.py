@@ -8,7 +8,7 @@ policies of other tools can say the same.
 
 from builder.errors import UsageError
 from builder.node import Cursor, shortened, text
-from builder.reference import Reference
+from builder.reference import Reference, without_user
 from builder.trust.model import Policy, Scope
 
 EVERYTHING = "*"
@@ -30,7 +30,8 @@ def pattern(node: Cursor) -> str:
     try:
         found = Reference.parse(probe)
     except UsageError as error:
-        raise node.error(f"not a repository: {shortened(written)!r}", hint=hint) from error
+        told = shortened(without_user(written))
+        raise node.error(f"not a repository: {told!r}", hint=hint) from error
     if found.name != probe or probe != probe.lower():
         spelt = found.name.lower() if base == written else f"REGISTRY/{base}/*"
         raise node.error(

@@ -14,7 +14,7 @@ from builder.errors import (
 )
 from builder.keys.public import PublicKey
 from builder.oci import Manifest
-from builder.signatures.collect import collect
+from builder.signatures.collect import Refused, collect
 from builder.signatures.place import Place
 from builder.signatures.publish import SIGNED
 from builder.statements import PREDICATE_TYPES, Kind
@@ -100,15 +100,19 @@ def verify(
     examined = examine(collected.found, known)
     at = place.at(image)
     if not collected.found:
-        more = f"; {len(collected.refused)} attachments cannot be read" if collected.refused else ""
         raise UnsignedError(
-            f"{at}: nobody signed it{more}", hint="builder sign signs what was built here"
+            f"{at}: nobody signed it{_unread(collected.refused)}",
+            hint="builder sign signs what was built here",
         )
     # Only what says so is a signature of the image: that somebody scanned it, or said how it was
     # made, is none, though some tools take it for one.
-    claims = {IMAGE: _best(IMAGE, (None, SIGNED), examined, enough, at=at)}
-    for kind in demanded:
-        claims[str(kind)] = _best(str(kind), (PREDICATE_TYPES[kind],), examined, enough, at=at)
+    asked = {IMAGE: (None, SIGNED)} | {str(kind): (PREDICATE_TYPES[kind],) for kind in demanded}
+    claims = {}
+    for what, types in asked.items():
+        said = [item for item in examined.vouched if item.predicate_type in types]
+        if not said:
+            raise _missing(what, examined, _unread(collected.refused), at=at)
+        claims[what] = _best(what, said, enough)
     layers: tuple[SaidLayer, ...] = ()
     if Kind.MANIFEST in demanded:
         layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
@@ -132,18 +136,13 @@ def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int:
     return check_files(layer, index_of(layer, chunks, at=at), at=at)
 
 
-def _best(
-    what: str, types: Sequence[str | None], examined: Examined, enough: Enough, *, at: str
-) -> Vouched:
+def _best(what: str, said: Sequence[Vouched], enough: Enough) -> Vouched:
     """What enough keys vouch for. Of two that differ neither is taken for the other: each needs its
     own keys. That others say something else, too, is no refusal: whoever has a key that counts no
     more could make every image untrusted by that. Where none is enough, what most keys vouch for
     says why."""
-    asked = [item for item in examined.vouched if item.predicate_type in types]
-    if not asked:
-        raise _missing(what, examined, at=at)
     refusals = []
-    for item in sorted(asked, key=lambda item: -len(item.keys)):
+    for item in sorted(said, key=lambda item: -len(item.keys)):
         try:
             enough(what, item.keys)
         except PolicyError as error:
@@ -153,17 +152,26 @@ def _best(
     raise refusals[0]
 
 
-def _missing(what: str, examined: Examined, *, at: str) -> BuilderError:
+def _unread(refused: Sequence[Refused]) -> str:
+    """What is to be told of attachments that cannot be read, where what they may have said is
+    missing."""
+    if not refused:
+        return ""
+    more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    return f"; an attachment{more} cannot be read: {refused[0].reason}"
+
+
+def _missing(what: str, examined: Examined, unread: str, *, at: str) -> BuilderError:
     said = "no signature" if what == IMAGE else f"no {what} statement"
     if examined.doubtful:
         return SignatureError(f"{at}: {said} that holds: {examined.doubtful[0]}")
     if examined.vouched:
         return UnsignedError(
-            f"{at}: {said} of a key that is trusted",
+            f"{at}: {said} of a key that is trusted{unread}",
             hint="it is signed, and this is not said of it: builder sign says all of it",
         )
     return UntrustedError(
-        f"{at}: {said} of a key that is trusted; {examined.strangers} are of others",
+        f"{at}: {said} of a key that is trusted; {examined.strangers} are of others{unread}",
         hint="give the signer's key with --key, or have it in trust.yaml",
     )
 

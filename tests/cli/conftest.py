@@ -9,11 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from builder.cli.start import start_project
+
+if TYPE_CHECKING:
+    from tests.cli.signed_world import World
 
 DEMO = Path(__file__).parents[2]
 
@@ -121,6 +124,20 @@ def command(project: Path, environment: dict[str, str]) -> Builder:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def unsigned(tmp_path_factory: pytest.TempPathFactory) -> "World":
+    """The image of a new project in a layout, with nothing beside it: not to be changed."""
+    from tests.cli.signed_world import make_world
+
+    return make_world(tmp_path_factory.mktemp("unsigned"))
+
+
+@pytest.fixture
+def world(unsigned: "World", tmp_path: Path) -> "World":
+    """A copy of it, to be signed and spoilt."""
+    return unsigned.copy(tmp_path / "layout")
 
 
 def tree(directory: Path) -> dict[str, bytes | None]:

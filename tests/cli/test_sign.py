@@ -5,14 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 
 from builder.adapters.store import FileStore
 from builder.digest import Digest
 from builder.oci import Descriptor, Manifest
 from builder.sigstore import carriers
 from tests.cli.conftest import Builder, tree
-from tests.signers import MemorySigner, ed, p256
+from tests.signers import ed, p256
 
 
 @pytest.fixture
@@ -27,19 +26,11 @@ def layout(builder: Builder, project: Path, tmp_path: Path) -> Path:
 def key(tmp_path: Path) -> Path:
     """A private key without a password, and beside it its public half."""
     file = tmp_path / "key.pem"
-    file.write_bytes(pem_of(p256()))
+    file.write_bytes(p256().pem)
     file.chmod(0o600)
     (tmp_path / "key.pub").write_bytes(p256().public.pem)
     (tmp_path / "other.pub").write_bytes(ed().public.pem)
     return file
-
-
-def pem_of(signer: MemorySigner) -> bytes:
-    return signer.private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
 
 
 def signed(builder: Builder, layout: Path, key: Path) -> dict[str, object]:

@@ -121,6 +121,24 @@ def test_what_somebody_added_to_the_index_gets_no_signature(
     assert registry.manifests == before
 
 
+def test_an_image_of_another_platform_in_the_index_gets_no_signature(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path, project: Path
+) -> None:
+    """Both were built here: whoever replaces the index puts an older one in the new one's place."""
+    old = manifest_of(registry)
+    file = project / "overlays/greeting/files/limits.py"
+    file.write_text(file.read_text() + "# mended\n")
+    assert builder("build", "hello", "--push", pushed).status == 0
+    new = manifest_of(registry)
+    assert old.digest != new.digest
+    put_index(registry, old, new)
+    before = dict(registry.manifests)
+    ran = builder("sign", "hello", pushed, "--key", "mine")
+    assert ran.status == 4
+    assert f"lists {new.digest} for linux/arm64, and it was built for linux/amd64" in ran.err
+    assert registry.manifests == before
+
+
 def test_containerd_is_answered_by_what_is_exported_for_it(
     builder: Builder,
     registry: ReferrersStandIn,

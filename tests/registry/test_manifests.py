@@ -198,9 +198,17 @@ def test_where_the_server_does_not_know_the_type_the_document_speaks(
     assert client.manifest(tag(registry)) == IMAGE.manifest
 
 
-@pytest.mark.parametrize("announced", [None, -1], ids=["announced", "unannounced"])
+@pytest.mark.parametrize(
+    ("announced", "said"),
+    [
+        (None, f"{MANIFEST_LIMIT + 1} bytes, {MANIFEST_LIMIT} are allowed"),
+        (1 << 50, f"{1 << 50} bytes, {MANIFEST_LIMIT} are allowed"),
+        (-1, f"more than the {MANIFEST_LIMIT} bytes that are allowed"),
+    ],
+    ids=["announced", "announced, and never sent", "unannounced"],
+)
 def test_a_manifest_over_the_limit_is_not_read_to_its_end(
-    client: RegistryClient, registry: StandIn, announced: int | None
+    client: RegistryClient, registry: StandIn, announced: int | None, said: str
 ) -> None:
     registry.on(
         "GET",
@@ -214,9 +222,9 @@ def test_a_manifest_over_the_limit_is_not_read_to_its_end(
     with pytest.raises(IntegrityError) as caught:
         client.manifest(tag(registry))
     assert caught.value.message == (
-        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends more than the"
-        " 4194304 bytes that are allowed"
+        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends {said}"
     )
+    assert registry.asked() == ["GET /v2/team/app/manifests/t"]
 
 
 def test_a_manifest_that_is_compressed_on_the_way_is_refused(

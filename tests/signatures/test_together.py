@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,15 @@ def sign_in_layout(directory: str, number: int) -> None:
 
 
 def at_once(target: Callable[[str, int], None], where: str) -> None:
-    """Twenty processes, started together."""
+    """Twenty processes, none of which begins before the last one has started."""
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=target, args=(where, n)) for n in range(TOGETHER)]
+    gate = context.Barrier(TOGETHER)
+
+    def begin(number: int) -> None:
+        gate.wait(60)
+        target(where, number)
+
+    processes = [context.Process(target=begin, args=(number,)) for number in range(TOGETHER)]
     for process in processes:
         process.start()
     for process in processes:
@@ -85,6 +92,24 @@ def test_twenty_processes_at_a_registry_without_the_referrers_api(tmp_path: Path
         push(client, reference, IMAGES[0])
         at_once(sign_in_registry, running.host)
         assert lost(in_real_time(client, reference)) == []
+
+
+@pytest.mark.requires("docker-registry")
+def test_without_reading_back_they_would_lose_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the test above would prove nothing."""
+
+    def once(_: RegistryPlace, lists: list[Any]) -> None:
+        for each in lists:
+            each.put()
+
+    monkeypatch.setattr(RegistryPlace, "_settle", once)
+    with running_registry(tmp_path) as running, RegistryClient(RegistryConfiguration()) as client:
+        reference = Reference.parse(f"{running.host}/team/app:t")
+        push(client, reference, IMAGES[0])
+        at_once(sign_in_registry, running.host)
+        assert len(lost(in_real_time(client, reference))) > 0
 
 
 def test_twenty_threads_at_a_registry_with_the_referrers_api() -> None:

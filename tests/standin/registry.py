@@ -8,12 +8,13 @@ storage and the token service of others just as well.
 import json
 import re
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from builder.digest import Digest
@@ -222,6 +223,14 @@ def stand_in(tls: ssl.SSLContext | None = None) -> Iterator[StandIn]:
         yield registry
 
 
+class _Server(ThreadingHTTPServer):
+    """One that does not print that whoever asked had enough."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serving(registry: ServedT, tls: ssl.SSLContext | None = None) -> Iterator[ServedT]:
     """Serve what is given on a free loopback port."""
@@ -268,7 +277,7 @@ def serving(registry: ServedT, tls: ssl.SSLContext | None = None) -> Iterator[Se
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -10,12 +10,14 @@ between; what is printed is verified with the public key before anybody gets it.
 import os
 import selectors
 import shlex
+import signal
 import subprocess
 import time
 from base64 import b64decode
-from pathlib import PurePath
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePath
 from tempfile import TemporaryFile
-from typing import IO
 
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, IntegrityError, UsageError
@@ -24,6 +26,8 @@ from builder.keys.public import KeyType, PublicKey
 TIMEOUT = 120.0
 """Seconds for one signature: somebody may have to touch a token."""
 LIMIT = 16 << 10
+_LOOK = 0.2
+"""Seconds after which it is looked whether a command that prints nothing is still there."""
 
 
 class CommandSigner:
@@ -38,7 +42,8 @@ class CommandSigner:
         try:
             self._argv = shlex.split(command)
         except ValueError as error:
-            raise UsageError(f"exec:{command}: {str(error).lower()}") from error
+            # Without the words: one of them may be the PIN of a token.
+            raise UsageError(f"exec: {str(error).lower()} in the command") from error
         if not self._argv:
             raise UsageError("exec: names no command")
         self._name = f"exec:{PurePath(self._argv[0]).name}"
@@ -89,7 +94,7 @@ class CommandSigner:
             try:
                 printed = self._read(child)
             except BaseException:
-                child.kill()
+                _end(child.pid)
                 raise
         if child.returncode != 0:
             raise EnvironmentFault(
@@ -99,14 +104,24 @@ class CommandSigner:
         return printed
 
     def _read(self, child: "subprocess.Popen[bytes]") -> bytes:
-        """All of stdout, until the command is done."""
+        """What is on stdout when the command is done. Whoever it leaves behind (an agent that keeps
+        a token open) may hold stdout, and is not waited for."""
         assert child.stdout is not None
         deadline = time.monotonic() + self._timeout
-        printed = bytearray()
+        printed, over = bytearray(), False
         with selectors.DefaultSelector() as selector:
             selector.register(child.stdout, selectors.EVENT_READ)
-            while chunk := self._chunk(child.stdout, selector, deadline):
-                printed += chunk
+            while True:
+                if (left := deadline - time.monotonic()) <= 0:
+                    raise self._late()
+                if selector.select(min(left, _LOOK)):
+                    if not (chunk := os.read(child.stdout.fileno(), LIMIT)):
+                        break
+                    printed += chunk
+                elif over:
+                    break
+                else:  # what it printed meanwhile is still to be read
+                    over = child.poll() is not None
                 if len(printed) > LIMIT:
                     raise EnvironmentFault(
                         f"{self._name}: printed more than {LIMIT} bytes for a signature"
@@ -116,11 +131,6 @@ class CommandSigner:
         except subprocess.TimeoutExpired as error:
             raise self._late() from error
         return bytes(printed)
-
-    def _chunk(self, stdout: IO[bytes], selector: selectors.BaseSelector, deadline: float) -> bytes:
-        if not selector.select(max(0.0, deadline - time.monotonic())):
-            raise self._late()
-        return os.read(stdout.fileno(), LIMIT)
 
     def _late(self) -> EnvironmentFault:
         return EnvironmentFault(f"{self._name}: no signature within {self._timeout:.0f} seconds")
@@ -137,3 +147,20 @@ class CommandSigner:
             "BUILDER_SIGN_TYPE": str(self.public.type),
             "BUILDER_SIGN_SHA256": Digest.of(message).hex,
         }
+
+
+def _end(pid: int) -> None:
+    """End a command and those that it started: of a shell script, what it waits for. Those that
+    left it meanwhile are not found."""
+    for each in [pid, *_started_by(pid)]:  # all of them, before the first is ended
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
+def _started_by(pid: int) -> Iterator[int]:
+    """The children of a process, theirs, and so on (proc(5), ``children``)."""
+    with suppress(OSError):
+        for file in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, file.read_text().split()):
+                yield child
+                yield from _started_by(child)

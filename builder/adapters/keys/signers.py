@@ -65,7 +65,7 @@ class Keyring:
             return CommandSigner(text.removeprefix("exec:"), public=wanted)
         if "://" in text and not text.startswith("env://"):
             raise UsageError(
-                f"{text!r}: no such kind of key",
+                f"{text.partition('://')[0]}://: no such kind of key",
                 hint="a key management service signs through exec:COMMAND and --public FILE",
             )
         if text.startswith("env://"):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from builder.errors import ProjectError
-from builder.reference import DOCKER_HUB
+from builder.reference import DOCKER_HUB, without_user
 from builder.value import field, value
 
 DOCKER_HUB_API = "registry-1.docker.io"
@@ -150,6 +150,6 @@ def _check_location(text: str, *, at: str) -> None:
         parts, known = urlsplit(""), False
     if not known or parts.query or parts.fragment or "//" in text or text.split() != [text]:
         raise ProjectError(
-            f"{at}: expected host[:port][/prefix], got {text!r}",
+            f"{at}: expected host[:port][/prefix], got {without_user(text)!r}",
             hint="write it without 'https://'; plain_http is a setting of its own",
         )

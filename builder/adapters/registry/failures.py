@@ -52,6 +52,20 @@ def chunks(response: Response, *, what: str) -> Iterator[bytes]:
         yield chunk
 
 
+def check_announced(response: Response, *, limit: int, what: str) -> None:
+    """Refuse a body whose length is said to be over the limit: what is cut off would be asked for
+    again, as if the network had failed.
+
+    Raises:
+        IntegrityError: It is.
+    """
+    length = response.headers.get("Content-Length", "")
+    if length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
+        raise IntegrityError(
+            f"{what}: {shown(response.url)} sends {length[:40]} bytes, {limit} are allowed"
+        )
+
+
 def drain(response: Response) -> bytes:
     """The first bytes of a body that only explains; the connection is kept where it ends soon."""
     data = bytearray()

@@ -19,6 +19,7 @@ from builder.adapters.registry.credentials import DockerConfig
 from builder.adapters.registry.failures import (
     Interrupted,
     answered,
+    check_announced,
     chunks,
     drain,
     reason,
@@ -139,6 +140,7 @@ class Transport:
             data = bytearray()
             try:
                 with response:
+                    check_announced(response, limit=limit, what=request.what)
                     for chunk in chunks(response, what=request.what):
                         data += chunk
                         if len(data) > limit:

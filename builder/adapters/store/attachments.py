@@ -42,7 +42,11 @@ class LayoutPlace:
     def tagged(self, tag: str) -> Manifest | Index | None:
         """See the Protocol."""
         entry = self._store.references().get(tag)
-        return None if entry is None else self._document(entry.digest, entry.media_type)
+        if entry is None:
+            return None
+        found = self._document(entry.digest, entry.media_type)
+        self._check_size(entry, found.raw)
+        return found
 
     def manifest(self, digest: Digest) -> Manifest | Index:
         """See the Protocol."""
@@ -51,10 +55,7 @@ class LayoutPlace:
     def blob(self, descriptor: Descriptor) -> bytes:
         """See the Protocol."""
         data = self._read(descriptor.digest, limit=descriptor.size)
-        if len(data) != descriptor.size:
-            raise IntegrityError(
-                f"{self.at(descriptor.digest)}: expected {descriptor.size} bytes, got {len(data)}"
-            )
+        self._check_size(descriptor, data)
         return data
 
     def referrers(self, subject: Digest, artifact_type: str) -> tuple[Descriptor, ...]:
@@ -105,6 +106,12 @@ class LayoutPlace:
                 raw = self._read(entry.digest, limit=MANIFEST_LIMIT)
                 if subject.hex.encode() in raw:
                     yield Manifest.parse(raw, media_type=entry.media_type, at=self.at(entry.digest))
+
+    def _check_size(self, descriptor: Descriptor, data: bytes) -> None:
+        if len(data) != descriptor.size:
+            raise IntegrityError(
+                f"{self.at(descriptor.digest)}: expected {descriptor.size} bytes, got {len(data)}"
+            )
 
     def _document(self, digest: Digest, media_type: str | None) -> Manifest | Index:
         raw = self._read(digest, limit=MANIFEST_LIMIT)

@@ -4,9 +4,15 @@ import base64
 import os
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.utils import (
+    decode_dss_signature,
+    encode_dss_signature,
+)
 
 from builder.adapters.keys.command import CommandSigner
 from builder.errors import BuilderError, EnvironmentFault, IntegrityError, UsageError
@@ -120,6 +126,95 @@ def test_a_command_that_takes_too_long_is_ended(program: str, tmp_path: Path) ->
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "sleep 60",
+        "sleep 60 | cat",
+        "sh -c 'sleep 60; true'; true",
+        "yes AAAA | head -c 100000; sleep 60",
+    ],
+    ids=["a child", "a pipe", "a grandchild", "too much, and a child"],
+)
+def test_with_a_script_ends_what_it_waits_for(program: str, tmp_path: Path) -> None:
+    script = tmp_path / "kms"
+    script.write_text(f"#!/bin/sh\nexport MARK={tmp_path}\n{program}\n")
+    script.chmod(0o755)
+    start = time.monotonic()
+    with pytest.raises(EnvironmentFault, match=r"no signature within|printed more than"):
+        CommandSigner(str(script), public=P256.public, timeout=0.6).sign(b"it")
+    assert time.monotonic() - start < 3
+    assert marked(tmp_path) == []
+
+
+def marked(directory: Path) -> list[str]:
+    """The processes that have the directory in their environment, once they had time to go."""
+    left: list[str] = []
+    for _ in range(50):
+        left = []
+        for process in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                if f"MARK={directory}".encode() in process.read_bytes():
+                    left.append(process.parent.name)
+        if not left:
+            break
+        time.sleep(0.02)
+    return left
+
+
+def test_what_a_command_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
+    """An agent that holds stdout open, and goes on."""
+    file = tmp_path / "answer"
+    file.write_bytes(base64.b64encode(P256.sign(b"it")))
+    script = tmp_path / "kms"
+    script.write_text(f"#!/bin/sh\nsleep 5 &\ncat '{file}'\n")
+    script.chmod(0o755)
+    start = time.monotonic()
+    signer = CommandSigner(str(script), public=P256.public, timeout=60)
+    assert signer.sign(b"it") == P256.sign(b"it")
+    assert time.monotonic() - start < 3
+
+
+def test_what_a_command_leaves_behind_does_not_print_without_end(tmp_path: Path) -> None:
+    script = tmp_path / "kms"
+    script.write_text("#!/bin/sh\n(timeout 5 yes) &\nexit 0\n")
+    script.chmod(0o755)
+    with pytest.raises(EnvironmentFault, match="printed more than 16384 bytes"):
+        CommandSigner(str(script), public=P256.public, timeout=60).sign(b"it")
+
+
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+def test_the_other_signature_of_the_same_numbers_is_the_keys_too(tmp_path: Path) -> None:
+    """HSMs do not agree on which of (r, s) and (r, n - s) they give. Readers take both; nobody
+    counts signatures."""
+    r, s = decode_dss_signature(P256.sign(b"it"))
+    for number in (s, ORDER - s):
+        signature = encode_dss_signature(r, number)
+        answer = answering(tmp_path, base64.b64encode(signature))
+        assert CommandSigner(answer, public=P256.public).sign(b"it") == signature
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s + b"\0",
+        lambda s: s[:1] + b"\x81" + s[1:],
+        lambda s: encode_dss_signature(*(n + ORDER for n in decode_dss_signature(s))),
+        lambda _: encode_dss_signature(0, 0),
+        lambda _: P256.sign(b"It"),
+    ],
+    ids=["a byte behind", "a length in two bytes", "over the order", "zeros", "another message"],
+)
+def test_another_encoding_of_a_signature_is_none(
+    change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    answer = answering(tmp_path, base64.b64encode(change(P256.sign(b"it"))))
+    with pytest.raises(IntegrityError, match="is no signature of SHA256:"):
+        CommandSigner(answer, public=P256.public).sign(b"it")
+
+
 def test_a_command_that_never_stops_printing_is_ended() -> None:
     with pytest.raises(EnvironmentFault, match="printed more than 16384 bytes for a signature"):
         CommandSigner("yes", public=P256.public).sign(b"it")
@@ -143,7 +238,7 @@ def test_passwords_of_ours_are_not_for_commands(
     [
         ("", UsageError, "exec: names no command"),
         ("  ", UsageError, "exec: names no command"),
-        ("kms 'x", UsageError, "exec:kms 'x: no closing quotation"),
+        ("kms 'x", UsageError, "exec: no closing quotation in the command"),
         ("/does/not/exist", EnvironmentFault, "exec:exist: cannot be started: No such file"),
         ("/etc", EnvironmentFault, "exec:etc: cannot be started: Permission denied"),
         ("kms\0", EnvironmentFault, "cannot be started: embedded null byte"),

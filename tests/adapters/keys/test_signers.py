@@ -112,7 +112,7 @@ def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -
         ("env://NONE", {"NONE": ""}, UsageError, "env://NONE: no such variable, or it is empty"),
         ("env://KEY", {"KEY": "canary"}, IntegrityError, "env://KEY: expected one private key"),
         ("exec:", {}, UsageError, "exec: wants the public half"),
-        ("awskms://x", {}, UsageError, "'awskms://x': no such kind of key"),
+        ("awskms://x", {}, UsageError, "awskms://: no such kind of key"),
         ("plain", {}, PolicyError, "plain.key: it is not encrypted"),
         ("release", {"COSIGN_PASSWORD": "canary"}, PasswordError, "release.key: the password does"),
         ("release", {"COSIGN_PASSWORD": ""}, PolicyError, "release.key: its password is empty"),
