@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
-
 from tests.access_log import Request
 from tests.bench.measure import Row, Run, alternate
 from tests.bench.workshop import Workshop
@@ -52,13 +50,7 @@ class _Signing:
             _put(project / f"overlays/{name}/overlay.yaml", {"version": 1, "files": [file]})
             (project / f"overlays/{name}/it.py").write_text(f"NAME = {name!r}\n")
         private, public = project / "key.pem", project / "key.pub"
-        private.write_bytes(
-            p256().private.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
+        private.write_bytes(p256().pem)
         private.chmod(0o600)
         public.write_bytes(p256().public.pem)
         builder = Builder(store=shop.builder.store, project=project)

@@ -18,7 +18,6 @@ from builder.notation.attach import ARTIFACT_TYPE
 from builder.notation.certificate import read_chain
 from builder.oci import Manifest
 from tests.cli.conftest import Builder, Ran, tree
-from tests.cli.test_sign import pem_of
 from tests.cli.test_trust import write
 from tests.notation.authorities import certificate
 from tests.signers import MemorySigner, ed, p256
@@ -41,7 +40,7 @@ def key(tmp_path: Path) -> Path:
 
 
 def kept(file: Path, signer: MemorySigner) -> Path:
-    file.write_bytes(pem_of(signer))
+    file.write_bytes(signer.pem)
     file.chmod(0o600)
     return file
 

@@ -34,7 +34,7 @@ def test_what_is_refused_may_not_and_says_why_on_one_line() -> None:
 
 def test_what_cannot_be_found_out_may_not_either() -> None:
     def gone(asked: Asked) -> str:
-        raise GoneError("x" * 9000)
+        raise GoneError(f"{'x' * 900}\n" * 10)
 
     found = answer(NAME, str(DIGEST), gone)
     assert found.status == 7
