@@ -49,10 +49,9 @@ def check(
     Raises:
         ProjectError: There is no variant of one of these names.
     """
-    wanted = tuple(names)
+    wanted, variants = tuple(names), list[Variant]()
     findings = [*documents(project), *strays(project)]
     lock, settings = readable(project), _settings(project)
-    variants = []
     for name in wanted or project.recipes:
         try:
             variants.append(project.variant(name))

@@ -34,7 +34,11 @@ from builder.world import World
     "check",
     click.argument("variants", nargs=-1, metavar="[VARIANT...]", shell_complete=variant_names),
 )
-@click.option("--upstream", is_flag=True, help="Ask registries what became of the bases, and the hub what became of models.")
+@click.option(
+    "--upstream",
+    is_flag=True,
+    help="Ask registries what became of the bases, and the hub what became of models.",
+)
 @click.pass_context
 def command(context: click.Context, site: Site, variants: tuple[str, ...], upstream: bool) -> None:
     """Say everything that can be said without building.

@@ -1,4 +1,4 @@
-"""What ``check --upstream`` finds about models, on a hub that counts what it is asked (cases 17, 46)."""
+"""What ``check --upstream`` finds about models, on a hub that counts what it is asked."""
 
 from dataclasses import replace
 
@@ -83,14 +83,11 @@ def test_a_model_that_was_renamed_is_told_by_its_new_name(
 ) -> None:
     hub.renamed["Team/Old"] = NAME
     (finding,) = found(client, replace(pin, repository="Team/Old"))
-    assert shown([finding]) == [
-        (
-            "warning",
-            0,
-            f"models.tiny: the hub calls Team/Old {NAME} now; the old name leads there until"
-            " somebody else takes it",
-        )
-    ]
+    message = (
+        f"models.tiny: the hub calls Team/Old {NAME} now; the old name leads there until somebody"
+        " else takes it"
+    )
+    assert shown([finding]) == [("warning", 0, message)]
     assert f"builder add model {NAME} --name tiny" in str(finding.hint)
 
 
@@ -100,14 +97,11 @@ def test_a_squashed_commit_is_an_error_where_bytes_are_lost_and_files_at_hand_st
     new = hub.models[NAME].commit(tiny() | {"config.json": b"[]\n"})
     hub.models[NAME].squash()
     (finding,) = found(client, pin)
-    assert shown([finding]) == [
-        (
-            "error",
-            7,
-            f"models.tiny: commit {pin.commit.short} is gone from the hub; main is at {new[:12]},"
-            " where 1 of 4 files differ: config.json",
-        )
-    ]
+    message = (
+        f"models.tiny: commit {pin.commit.short} is gone from the hub; main is at {new[:12]},"
+        " where 1 of 4 files differ: config.json"
+    )
+    assert shown([finding]) == [("error", 7, message)]
     assert finding.hint == f"{STILL}; to take what is there now: builder bump model tiny"
 
 
@@ -145,9 +139,7 @@ def test_a_gated_model_is_found_before_a_fetch_and_says_nothing_of_the_next_one(
 ) -> None:
     other = hub.model("Team/Other", tiny()).refs["main"]
     hub.models[NAME].gated = True
-    (finding,) = found(
-        client, pin, replace(pin, repository="Team/Other", commit=ObjectId(other))
-    )
+    (finding,) = found(client, pin, replace(pin, repository="Team/Other", commit=ObjectId(other)))
     assert (finding.exit_status, finding.where) == (14, "lockfiles/models.yaml:3")
     assert "it is gated" in finding.message
     assert "HF_TOKEN" in str(finding.hint)
