@@ -32,7 +32,7 @@ _OTHERS = frozenset(
 _JSON = frozenset({"--speculative-config", "--speculative-config.model", "-sc"})
 _LORAS = "--lora-modules"
 _VARIABLES = ("LLAMA_ARG_MODEL", "LLAMA_ARG_MMPROJ", "LLAMA_ARG_MODEL_DRAFT", "MODEL_ID")
-_NONE = frozenset({"", "ngram", "[ngram]", "auto", "None", "null", "suffix"})
+_NONE = frozenset({"ngram", "[ngram]", "auto", "None", "null", "suffix"})
 """What stands where a model could, and is none."""
 _PUNCTUATION = frozenset("();|&")
 _SHELL = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?[-=]([^{}]*))?\}|.?)")
@@ -93,8 +93,8 @@ def _found(container: Container) -> Iterator[tuple[str, str]]:
         option = option.replace("_", "-") if option.startswith("--") else option
         following = words[number + 1] if number + 1 < len(words) else ""
         value = value if equals else following
-        if not equals and (set(value) <= _PUNCTUATION or value == "--"):
-            value = ""
+        if not equals and following and set(following) <= _PUNCTUATION:
+            continue  # a pattern of a script's case, not an option
         before = words[number - 1].rpartition("/")[2] if number else ""
         if option == "-m" and not before.startswith("python"):
             yield "--model", value
