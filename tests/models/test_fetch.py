@@ -499,8 +499,8 @@ def test_ten_kills_and_twenty_cuts_at_random_offsets_cost_no_byte_twice(
     data = dice.randbytes(25 << 20)
     pin = held(server, {"model.bin": data})
     offsets = sorted(dice.sample(range(1, len(data)), 20))
-    sent, asked, over = 0, 0, threading.Event()
-    hanging = threading.Semaphore(0)
+    sent, asked = 0, 0
+    hanging, killed = threading.Semaphore(0), threading.Semaphore(0)
 
     def cut(call: Call) -> Reply:
         nonlocal sent, asked
@@ -509,7 +509,7 @@ def test_ten_kills_and_twenty_cuts_at_random_offsets_cost_no_byte_twice(
         if asked % 3 == 2:  # cut twice, then nothing comes any more: it is killed
             asked += 1
             hanging.release()
-            over.wait(30)
+            killed.acquire(timeout=20)
             return Reply(status=503)
         offset = offsets[asked // 3 * 2 + asked % 3]
         asked += 1
@@ -524,9 +524,9 @@ def test_ten_kills_and_twenty_cuts_at_random_offsets_cost_no_byte_twice(
         with subprocess.Popen(line, env={"PYTHONPATH": str(SOURCE)}) as process:
             hangs = hanging.acquire(timeout=20)
             process.send_signal(signal.SIGKILL)
+        killed.release()
         assert hangs
         assert not (tmp_path / "w/model.bin").exists()
-    over.set()
     bring(pin)
     assert (tmp_path / "w/model.bin").read_bytes() == data
     assert parts(tmp_path) == []
