@@ -22,6 +22,7 @@ from tests.real import (
     bills,
     bumps,
     composes,
+    containers,
     following,
     genesis,
     genesis_facts,
@@ -46,6 +47,7 @@ def main() -> int:
     trust.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
+    containers.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()
