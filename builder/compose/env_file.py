@@ -1,6 +1,7 @@
 """Files of variables, as Docker Compose reads ``.env`` and what ``env_file`` names."""
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping
 
 from builder.compose.interpolation import interpolated, without_unset
@@ -10,7 +11,7 @@ LIMIT = 1 << 20
 """The largest file of variables that is read."""
 
 _ENTRY = re.compile(
-    r"""(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*
+    r"""[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*
     (?:[=:][ \t]*(?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<plain>[^\n'"][^\n]*)?)
     |(?=\s|\Z))[ \t]*(?:\#[^\n]*)?\r?(?:\n|\Z)""",
     re.VERBOSE | re.DOTALL,
@@ -37,18 +38,20 @@ def read_variables(data: bytes, environment: Mapping[str, str], *, file: str) ->
     except UnicodeDecodeError as error:
         raise ProjectError(f"{file}: not UTF-8: {error.reason}") from error
     found: dict[str, str] = {}
-    place = 0
+    known = ChainMap({**environment}, found)
+    place, line = 0, 1
     while place < len(text):
-        start = re.compile(r"[ \t]*").match(text, place)
-        place = place if start is None else start.end()
         match = _NOTHING.match(text, place) or _ENTRY.match(text, place)
-        at = f"{file}:{text.count(chr(10), 0, place) + 1}"
+        at = f"{file}:{line}"
         if match is None:
-            raise ProjectError(f"{at}: not a variable: {text[place:].split(chr(10))[0]!r:.200}")
+            raise ProjectError(
+                f"{at}: not a variable: {text[place:].partition(chr(10))[0].strip()!r:.200}"
+            )
         if match.re is _ENTRY:
-            value = _value(match, {**found, **environment}, at=at)
+            value = _value(match, known, at=at)
             if value is not None:
                 found[match["name"]] = value
+        line += text.count("\n", place, match.end())
         place = match.end()
     return found
 

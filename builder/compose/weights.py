@@ -7,7 +7,7 @@ them one value.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from builder.compose.container import Container
@@ -103,7 +103,9 @@ def _found(container: Container) -> Iterator[tuple[str, str]]:
         elif option in _JSON:
             yield from (("--speculative-config", it) for it in _in_json(value))
         elif option == _LORAS:
-            yield from _loras((value,) if equals else words[number + 1 :])
+            yield from _loras(
+                (value,) if equals else (words[at] for at in range(number + 1, len(words)))
+            )
     for name in _VARIABLES:
         if name in container.environment:
             yield name, container.environment[name]
@@ -123,7 +125,7 @@ def _in_json(text: str) -> Iterator[str]:
         yield value["model"]
 
 
-def _loras(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _loras(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     for word in words:
         if word.startswith("-") or set(word) <= _PUNCTUATION:
             return

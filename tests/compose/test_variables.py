@@ -96,3 +96,8 @@ def test_the_environment_goes_before_what_a_file_has_said() -> None:
 def test_an_odd_file_is_refused_with_its_line(data: bytes, words: str) -> None:
     with pytest.raises(ProjectError, match=words):
         read_variables(data, {}, file="e")
+
+
+def test_a_large_file_takes_no_longer_for_each_line() -> None:
+    data = b"".join(b"A%d=$A0\n" % number for number in range(60_000))
+    assert len(read_variables(data, {"A0": "x"}, file="e")) == 60_000

@@ -1,4 +1,4 @@
-"""What a container gets, by our reading and by Docker Compose's: a public collection of deployments.
+"""What a container gets, by our reading and by Docker Compose's: deployments of others.
 
 Held to one another for every service: mounts with their sources, environment, and the models that
 their command lines name. Commands are compared as models, because ours are words of a script.
