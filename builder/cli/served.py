@@ -44,7 +44,7 @@ def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]
 
 
 def _read(path: str) -> bytes | None:
-    return Files(Path()).read(path, limit=LIMIT)
+    return None if "\0" in path else Files(Path()).read(path, limit=LIMIT)
 
 
 def places(found: Sequence[Served]) -> "list[tuple[ModelPin, Place]]":

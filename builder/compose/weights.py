@@ -68,14 +68,17 @@ def named_models(container: Container) -> tuple[Named, ...]:
         if value in _NONE and not lacking:
             continue
         main = option in _MODEL or option in _VARIABLES or option == "vllm serve"
-        revision = next(iter(revisions), None) if main else None
+        revision, unsure = None, None
+        if main and revisions:
+            revision, unsure = _shell_value(revisions[0], container)
+            lacking = lacking or unsure
         models.setdefault(
             value,
             Named(
                 option=option,
                 text=value,
                 revision=revision,
-                unknown=_unknown(value, lacking),
+                unknown=_unknown(value, revision or "", lacking),
             ),
         )
     return tuple(models.values())
@@ -103,9 +106,8 @@ def _found(container: Container) -> Iterator[tuple[str, str]]:
         elif option in _JSON:
             yield from (("--speculative-config", it) for it in _in_json(value))
         elif option == _LORAS:
-            yield from _loras(
-                (value,) if equals else (words[at] for at in range(number + 1, len(words)))
-            )
+            after = (words[at] for at in range(number + 1, len(words)))
+            yield from _loras((value,) if equals else after)
     for name in _VARIABLES:
         if name in container.environment:
             yield name, container.environment[name]
@@ -173,8 +175,8 @@ def _variable(name: str, container: Container) -> str | None:
     return container.environment.get(name) or None
 
 
-def _unknown(value: str, lacking: str | None) -> str | None:
-    if names := unset(value):
+def _unknown(value: str, revision: str, lacking: str | None) -> str | None:
+    if names := unset(value + revision):
         return f"{names[0]} is not set, and has no default"
     if lacking is not None:
         return f"only its shell knows what {lacking!r} is"

@@ -45,6 +45,8 @@ def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
             raise Unmapped(f"--revision {revision}, the lock has {pin.commit}", hint)
         return
     asked = revision or "main"
+    if not asked.isprintable() or asked.startswith("/") or ".." in asked:
+        raise Unmapped(f"--revision {asked!r} is none of the hub's", hint)
     try:
         commit = (held / "refs" / asked).read_text(encoding="ascii", errors="replace").strip()
     except OSError:

@@ -223,6 +223,14 @@ def test_a_path_to_a_snapshot_is_held_to_the_commit(verify: Builder, place: Path
             "is mounted over a part of it",
             id="mounted over",
         ),
+        pytest.param(("${MODEL_DIR:-./models}", "/" + "a" * 300), "is not there", id="too long"),
+        pytest.param(("${MODEL_DIR:-./models}", "/\\0"), "is not there", id="no path"),
+        pytest.param(("image: x\n", 'env_file: ["\\0"]\n'), "is not there", id="no file"),
+        pytest.param(
+            ("/root/.cache/huggingface/tiny]", "Team/Tiny, --revision, ../../x]"),
+            "is none of the hub's",
+            id="no revision",
+        ),
         pytest.param(("image: x\n", "extends: {service: e, file: f}\n"), "'extends'", id="extends"),
     ],
 )  # fmt: skip

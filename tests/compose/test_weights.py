@@ -236,3 +236,10 @@ def test_any_words_name_models_or_are_refused(words: list[str]) -> None:
     except ProjectError:
         return
     assert len({item.text for item in found}) == len(found)
+
+
+def test_a_revision_that_is_not_set_is_not_taken_for_main() -> None:
+    (found,) = named_models(of("    command: [--model, o/n, --revision, '${REV}']\n"))
+    assert found.unknown == "REV is not set, and has no default"
+    (found,) = named_models(of("    command: [--model, o/n, --revision, '${REV:-v1}']\n"))
+    assert (found.revision, found.unknown) == ("v1", None)
