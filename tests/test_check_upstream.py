@@ -92,7 +92,13 @@ def found(
     created: Callable[[ImagePin, Registry], datetime | None] = nobody,
     policy: ExpiryPolicy | None = None,
 ) -> list[Finding]:
-    asked = Upstream(registry=cast("Registry", registry), order=order, created=created, now=NOW)
+    asked = Upstream(
+        registry=cast("Registry", registry),
+        make_hub=nobody,
+        order=order,
+        created=created,
+        now=NOW,
+    )
     return list(upstream(pins, asked, policy or ExpiryPolicy()))
 
 

@@ -12,12 +12,13 @@ from builder.check.escrow import unescrowed
 from builder.check.files import documents, orphans, readable, strays
 from builder.check.finding import Finding, Severity, exit_status
 from builder.check.genesis import needless_waivers, patch_set, plugins, waivers
+from builder.check.hub import hub_models
 from builder.check.pins import known_failures, local_wheels, models, unused
 from builder.check.recipe import recipe
 from builder.check.stale import planned
 from builder.check.upstream import Upstream, upstream
 from builder.errors import BuilderError, ProjectError
-from builder.lock.model import ImagePin, Lock
+from builder.lock.model import ImagePin, Lock, ModelPin
 from builder.oci import Platform
 from builder.project import Project
 from builder.settings.model import ProjectSettings
@@ -48,10 +49,9 @@ def check(
     Raises:
         ProjectError: There is no variant of one of these names.
     """
-    wanted = tuple(names)
+    wanted, variants = tuple(names), list[Variant]()
     findings = [*documents(project), *strays(project)]
     lock, settings = readable(project), _settings(project)
-    variants = []
     for name in wanted or project.recipes:
         try:
             variants.append(project.variant(name))
@@ -71,6 +71,7 @@ def check(
     findings += unescrowed(lock, variants, settings.git_mirrors)
     if asked is not None:
         findings += upstream(_bases(lock, variants), asked, settings.expiry)
+        findings += hub_models(_models(lock, variants if wanted else None), asked.make_hub)
     findings += composes(project, wanted, platform=platform)
     if not wanted:
         findings += needless_waivers(lock)
@@ -111,6 +112,12 @@ def _bases(lock: Lock, variants: Sequence[Variant]) -> Iterator[ImagePin]:
     """The bases in registries that the variants build on, each once."""
     used = {name for item in variants for kind, name in uses(item, {}) if kind is ImagePin}
     return (pin for name, pin in lock.images.items() if name in used)
+
+
+def _models(lock: Lock, variants: Sequence[Variant] | None) -> Iterator[ModelPin]:
+    """The models that the variants serve, each once; all that are pinned for ``None``."""
+    used = {name for item in variants or () for name in item.models}
+    return (pin for name, pin in lock.models.items() if variants is None or name in used)
 
 
 def _settings(project: Project) -> ProjectSettings:

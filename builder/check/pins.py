@@ -25,8 +25,15 @@ def local_wheels(lock: Lock, materials: Materials) -> Iterator[Finding]:
 def models(lock: Lock) -> Iterator[Finding]:
     """Models that cannot be verified as a whole."""
     for pin in lock.models.values():
-        if lacking := sum(1 for file in pin.files if file.digest is None):
-            yield warning_at(pin.at, f"{lacking} of {len(pin.files)} files are without a digest")
+        hint = f"builder lock {pin.name} completes it; nothing is fetched unverified"
+        if not pin.files:
+            yield warning_at(pin.at, "no files are locked", hint=hint)
+        elif lacking := sum(1 for file in pin.files if file.digest is None):
+            said = f"{lacking} of {len(pin.files)} files are without a digest"
+            yield warning_at(pin.at, said, hint=hint)
+        elif lacking := sum(1 for file in pin.files if file.size is None):
+            said = f"{lacking} of {len(pin.files)} files are without a size"
+            yield warning_at(pin.at, said, hint=hint)
 
 
 def known_failures(lock: Lock) -> Iterator[Finding]:

@@ -1,4 +1,5 @@
-"""What upstream says of the pinned bases now: the one part of ``check`` that asks the network."""
+"""What upstream says of the pinned bases now: with :mod:`builder.check.hub`, the part of ``check``
+that asks the network."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -12,15 +13,18 @@ from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index
 from builder.ports import Registry
 from builder.settings.model import ExpiryPolicy
+from builder.upstream import Hub
 from builder.value import value
 
 
 @value
 class Upstream:
     """Whom to ask. ``order`` gives the tags that a pin's pattern matches, newest first; ``created``
-    when its image was made, as far as that is known. They get a registry that asks once."""
+    when its image was made, as far as that is known. They get a registry that asks once. The hub is
+    made where a model is pinned."""
 
     registry: Registry
+    make_hub: Callable[[], Hub]
     order: Callable[[ImagePin, Registry], tuple[str, ...]]
     created: Callable[[ImagePin, Registry], datetime | None]
     now: datetime

@@ -34,7 +34,11 @@ from builder.world import World
     "check",
     click.argument("variants", nargs=-1, metavar="[VARIANT...]", shell_complete=variant_names),
 )
-@click.option("--upstream", is_flag=True, help="Ask registries for what became of the bases.")
+@click.option(
+    "--upstream",
+    is_flag=True,
+    help="Ask registries what became of the bases, and the hub what became of models.",
+)
 @click.pass_context
 def command(context: click.Context, site: Site, variants: tuple[str, ...], upstream: bool) -> None:
     """Say everything that can be said without building.
@@ -120,7 +124,13 @@ def _upstream(site: Site, world: World, platform: Platform) -> Upstream:
         return creation(base.config, at=pin.at)
 
     now = datetime.fromisoformat(world.now)
-    return Upstream(registry=world.registry, order=order, created=created, now=now)
+    return Upstream(
+        registry=world.registry,
+        make_hub=lambda: world.hub,
+        order=order,
+        created=created,
+        now=now,
+    )
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:

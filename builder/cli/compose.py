@@ -102,9 +102,9 @@ def _edited(site: Site, file: str, *, keep_override: bool) -> Edited:
     from builder.compose.service import services
     from builder.compose.target import targets
 
-    data = _read(file)
+    data = read_file(file)
     document = read(data, file=file)
-    found = services(document, mapped(site.project, _in_project(site, file)))
+    found = services(document, mapped(site.project, in_project(site, file)))
     look_up = targets(site.project, site.platform, _built(site))
     new, pinned = edit(document, found, look_up, keep_override=keep_override)
     return Edited(file=file, old=data, new=new, services=pinned)
@@ -122,13 +122,18 @@ def _built(site: Site) -> "Callable[[str, Platform], Digest | None]":
     return built
 
 
-def _in_project(site: Site, file: str) -> str:
+def in_project(site: Site, file: str) -> str:
     """The path by which builder.yaml would name a file."""
     root = os.path.realpath(site.project.root)
     return Path(os.path.relpath(os.path.realpath(file), root)).as_posix()
 
 
-def _read(file: str) -> bytes:
+def read_file(file: str) -> bytes:
+    """The bytes of a compose file.
+
+    Raises:
+        ProjectError: There is none.
+    """
     data = Files(Path()).read(file, limit=SIZE_LIMIT)
     if data is None:
         raise ProjectError(
@@ -218,8 +223,10 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
 
     found: list[tuple[str, Judgement]] = []
     for file in dict.fromkeys(files):
-        names = mapped(site.project, _in_project(site, file))
-        images = judged(site.project, _read(file), file=file, mapped=names, platform=site.platform)
+        names = mapped(site.project, in_project(site, file))
+        images = judged(
+            site.project, read_file(file), file=file, mapped=names, platform=site.platform
+        )
         found += ((file, item) for item in images)
     findings = [said for file, item in found for said in finding(item, file)]
     value = {**document(findings), "images": [_image(file, item) for file, item in found]}

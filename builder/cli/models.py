@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from builder.cli.app import Commands
 from builder.cli.model_sums import pins_of, sums
 from builder.cli.progress import progress_for
 from builder.cli.settings import Settings, command_with_settings, shared_options
-from builder.cli.site import VARIANT, Site
-from builder.errors import IntegrityError
+from builder.cli.site import VARIANT, Site, variant_names
+from builder.errors import IntegrityError, ProjectError, UsageError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ _SHOWN = 20
 _FETCHED_AT_ONCE = 4
 
 
-def _directory(*, exists: bool) -> Callable[[Any], Any]:
+def _directory(*, exists: bool, required: bool = True) -> Callable[[Any], Any]:
     return click.option(
         "--dir",
         "root",
         type=click.Path(exists=exists, file_okay=False, path_type=Path),
-        required=True,
+        required=required,
         metavar="DIR",
         help="The model's directory (of several, one with a directory for each), or the hub's"
         " cache.",
@@ -76,12 +76,19 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
             clock=time.time_ns,
             threads=jobs or max(_FETCHED_AT_ONCE, _cores()),
         )
-    _conclude(settings, variant, found)
+    _conclude(settings, {"variant": variant}, found)
 
 
 @command.command("verify")
-@VARIANT
-@_directory(exists=True)
+@click.argument("variant", required=False, metavar="[VARIANT]", shell_complete=variant_names)
+@_directory(exists=True, required=False)
+@click.option(
+    "--compose",
+    "file",
+    metavar="FILE",
+    help="Instead of a variant and DIR: what the services of a compose file load.",
+)
+@click.option("--service", "services", multiple=True, metavar="NAME", help="Of FILE, only these.")
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
 @signed.SIGNATURE
 @signed.KEY
@@ -90,8 +97,10 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
 @command_with_settings
 def verify(
     settings: Settings,
-    variant: str,
-    root: Path,
+    variant: str | None,
+    root: Path | None,
+    file: str | None,
+    services: tuple[str, ...],
     full: bool,
     signatures: tuple[str, ...],
     keys: tuple[Path, ...],
@@ -99,40 +108,84 @@ def verify(
 ) -> None:
     """Compare every file of a variant's models with its digest in the lock.
 
-    Fails where one is missing, short, wrong, without a digest, or beside those that are locked.
+    Fails where one is missing, short, wrong, without a digest, or beside those that are locked. Of
+    a compose file, also where it cannot be known which pin a service loads, or from where.
     With --signature it also fails where what is locked is not what was signed. Without --key, the
     role model of trust.yaml says who may sign.
     """
     from builder.models.verify import verify as check
 
     site = Site(settings)
-    models = _models(site, variant, root)
-    given = signed.read(site, [pin for pin, _ in models], signatures, keys)
-    store = site.store
-    with store.lease():
-        found = check(
-            models,
-            store=store,
-            progress=progress_for(settings),
-            clock=time.time_ns,
-            threads=jobs or _cores(),
-            full=full,
+
+    def checked(models: "list[tuple[ModelPin, Place]]") -> "tuple[Verified, ...]":
+        given = signed.read(site, [pin for pin, _ in models], signatures, keys)
+        store = site.store
+        with store.lease():
+            found = check(
+                models,
+                store=store,
+                progress=progress_for(settings),
+                clock=time.time_ns,
+                threads=jobs or _cores(),
+                full=full,
+            )
+        return tuple(signed.held(item, given) for item in found)
+
+    if file is not None and (variant, root) == (None, None):
+        _verify_compose(site, file, services, checked)
+    elif variant is not None and root is not None and file is None and not services:
+        _conclude(settings, {"variant": variant}, checked(_models(site, variant, root)))
+    else:
+        raise UsageError(
+            "models verify takes a variant and --dir, or --compose with or without --service",
+            hint="builder models verify VARIANT --dir DIR, or builder models verify --compose FILE",
         )
-    _conclude(settings, variant, tuple(signed.held(item, given) for item in found))
 
 
-def _conclude(settings: Settings, variant: str, found: "tuple[Verified, ...]") -> None:
+def _verify_compose(
+    site: Site,
+    file: str,
+    services: tuple[str, ...],
+    checked: "Callable[[list[tuple[ModelPin, Place]]], tuple[Verified, ...]]",
+) -> None:
+    from builder.cli import served
+
+    loaded = served.models_of(site, file, services)
+    models = served.places(loaded)
+    found = checked(models) if models else ()
+    value = {"compose": file, "loaded": served.document(loaded)}
+    _conclude(
+        site.settings,
+        value,
+        found,
+        before=served.text(loaded),
+        unverified=served.unverified(file, loaded),
+    )
+
+
+def _conclude(
+    settings: Settings,
+    about: Mapping[str, Any],
+    found: "tuple[Verified, ...]",
+    *,
+    before: str = "",
+    unverified: ProjectError | None = None,
+) -> None:
     """Say what came of it.
 
     Raises:
         IntegrityError: It is not what was locked.
+        ProjectError: ``unverified``.
     """
-    value = {"variant": variant, "models": [_document(item) for item in found]}
+    value = {**about, "models": [_document(item) for item in found]}
+    text = "\n".join(filter(None, (before, _text(found) if found else "")))
     failed = [item for item in found if not item.ok]
-    if not failed:
-        show.result(settings, value, _text(found))
+    if not failed and unverified is None:
+        show.result(settings, value, text)
         return
-    show.so_far(settings, value, _text(found))
+    show.so_far(settings, value, text)
+    if not failed and unverified is not None:
+        raise unverified
     if error := signed.refusal(failed):
         raise error
     raise IntegrityError(

@@ -56,7 +56,7 @@ class Service:
 def has_services(document: Document) -> bool:
     """Whether a YAML file is a compose file with something to run: not a fragment, nor what else
     stands beside compose files."""
-    return any(isinstance(_value(root, "services"), Mapping) for root in document.roots)
+    return any(isinstance(value_of(root, "services"), Mapping) for root in document.roots)
 
 
 def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service, ...]:
@@ -70,14 +70,7 @@ def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service
         ProjectError: There are none, what a service runs is said in two ways, or builder.yaml names
             a service that is not there.
     """
-    parts: dict[str, list[Mapping]] = {}
-    lines: dict[str, int] = {}
-    for root in document.roots:
-        for entry in _entries(_value(root, "services")):
-            lines.setdefault(entry.key.value, entry.key.line)
-            found = parts.setdefault(entry.key.value, [])
-            if isinstance(entry.value, Mapping):
-                found.append(entry.value)
+    parts, lines = parts_of(document)
     if not lines:
         raise ProjectError(f"{document.file}: no services", hint=_NO_SERVICES)
     for name in mapped:
@@ -88,6 +81,30 @@ def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service
             )
     reader = _Reader(document, parts, mapped)
     return tuple(reader.service(name, line) for name, line in lines.items())
+
+
+def parts_of(document: Document) -> tuple[dict[str, list[Mapping]], dict[str, int]]:
+    """The mappings of each service in the file's documents, and where it is first named."""
+    parts: dict[str, list[Mapping]] = {}
+    lines: dict[str, int] = {}
+    for root in document.roots:
+        for entry in entries_of(value_of(root, "services")):
+            lines.setdefault(entry.key.value, entry.key.line)
+            found = parts.setdefault(entry.key.value, [])
+            if isinstance(entry.value, Mapping):
+                found.append(entry.value)
+    return parts, lines
+
+
+def inheritance(parts: NameMapping[str, list[Mapping]], name: str) -> Iterator[list[Mapping]]:
+    """What stands of a service, then of the service of this file that it extends, and so on."""
+    seen: set[str] = set()
+    while name not in seen:
+        seen.add(name)
+        own = parts.get(name, [])
+        yield own
+        bases = [base for part in own for base, file in _extends(part) if not file]
+        name = bases[0] if bases else name
 
 
 class _Reader:
@@ -104,7 +121,7 @@ class _Reader:
         self._mapped = mapped
 
     def service(self, name: str, line: int) -> Service:
-        entries = self._inherited(name, lambda part: _given(part, "image"))
+        entries = self._inherited(name, lambda part: given(part, "image"))
         values = [entry.value for entry in entries]
         platforms = [entry.value for entry in self._inherited(name, _platforms)]
         return Service(
@@ -112,29 +129,27 @@ class _Reader:
             line=line,
             images=tuple({id(node): node for node in values if isinstance(node, Scalar)}.values()),
             runs=self._said(name, line, entries),
-            built=bool(self._inherited(name, lambda part: _given(part, "build"))),
+            built=bool(self._inherited(name, lambda part: given(part, "build"))),
             platform=next((node.value for node in platforms if isinstance(node, Scalar)), None),
             elsewhere=self._elsewhere(name),
             odd=any(not isinstance(node, Scalar) for node in values),
         )
 
-    def _chain(self, name: str) -> Iterator[list[Mapping]]:
-        """What stands of a service, then of the service of this file that it extends, and so on."""
-        seen: set[str] = set()
-        while name not in seen:
-            seen.add(name)
-            parts = self._parts.get(name, [])
-            yield parts
-            bases = [base for part in parts for base, file in _extends(part) if not file]
-            name = bases[0] if bases else name
-
     def _inherited(self, name: str, read: Callable[[Mapping], list[Found]]) -> list[Found]:
         """What a service has of something, or else what it inherits within the file."""
-        levels = ([item for part in parts for item in read(part)] for parts in self._chain(name))
+        levels = (
+            [item for part in parts for item in read(part)]
+            for parts in inheritance(self._parts, name)
+        )
         return next((found for found in levels if found), [])
 
     def _elsewhere(self, name: str) -> str | None:
-        bases = (base for parts in self._chain(name) for part in parts for base in _extends(part))
+        bases = (
+            base
+            for parts in inheritance(self._parts, name)
+            for part in parts
+            for base in _extends(part)
+        )
         return next((f"{base!r} of {file!r}" for base, file in bases if file), None)
 
     def _said(self, name: str, line: int, images: list[Entry]) -> str | None:
@@ -172,12 +187,13 @@ class _Reader:
             yield found[1]
 
 
-def _value(node: Node, key: str) -> Node | None:
+def value_of(node: Node, key: str) -> Node | None:
+    """What a mapping has for a key."""
     entry = node.get(key) if isinstance(node, Mapping) else None
     return None if entry is None else entry.value
 
 
-def _given(part: Mapping, key: str) -> list[Entry]:
+def given(part: Mapping, key: str) -> list[Entry]:
     """The entry of a key with something in it."""
     entry = part.get(key)
     if entry is None:
@@ -191,7 +207,7 @@ def _given(part: Mapping, key: str) -> list[Entry]:
     return [] if empty else [entry]
 
 
-def _entries(node: Node | None) -> Iterator[Entry]:
+def entries_of(node: Node | None) -> Iterator[Entry]:
     """The entries of a mapping, each key once."""
     if isinstance(node, Mapping):
         seen = set()
@@ -202,12 +218,12 @@ def _entries(node: Node | None) -> Iterator[Entry]:
 
 
 def _platforms(part: Mapping) -> list[Entry]:
-    return _given(part, "platform")
+    return given(part, "platform")
 
 
 def _labels(part: Mapping) -> list[tuple[str, int]]:
     """The value of the label and its line, in either form of Compose's."""
-    labels = _value(part, "labels")
+    labels = value_of(part, "labels")
     if isinstance(labels, Mapping):
         entry = labels.get(LABEL)
         if entry is None:
@@ -229,10 +245,10 @@ def block_header(text: str, scalar: Scalar) -> int:
 
 def _extends(part: Mapping) -> Iterator[tuple[str, str]]:
     """The service that a service extends, and the file that it is in: nothing for its own."""
-    node = _value(part, "extends")
+    node = value_of(part, "extends")
     if isinstance(node, Scalar) and node.value not in _NULLS:
         yield node.value, ""
     elif isinstance(node, Mapping):
-        base, file = _value(node, "service"), _value(node, "file")
+        base, file = value_of(node, "service"), value_of(node, "file")
         if isinstance(base, Scalar):
             yield base.value, file.value if isinstance(file, Scalar) else ""

@@ -24,26 +24,28 @@ class Standing:
         return self.commit != self.pin.commit.hex
 
     @property
+    def renamed(self) -> str:
+        """Of a model that has another name now."""
+        return (
+            f"the hub calls {self.pin.repository} {self.repository} now; the old name leads there"
+            " until somebody else takes it"
+        )
+
+    @property
+    def squashed(self) -> str:
+        """Of a commit that is gone."""
+        count, total = len(self.differing), len(self.pin.files)
+        differ = f"{count} of {total} files differ: {listed(self.differing)}"
+        return (
+            f"commit {self.pin.commit.short} is gone from the hub; {self.pin.follows} is at"
+            f" {self.commit[:12]}, where {differ if count else f'all {total} files are the same'}"
+        )
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What there is to tell, as sentences without a full stop."""
-        told = []
-        if self.repository != self.pin.repository:
-            told.append(
-                f"the hub calls {self.pin.repository} {self.repository} now; the old name leads"
-                " there until somebody else takes it"
-            )
-        if self.gone:
-            count, total = len(self.differing), len(self.pin.files)
-            told.append(
-                f"commit {self.pin.commit.short} is gone from the hub; {self.pin.follows} is at"
-                f" {self.commit[:12]}, where "
-                + (
-                    f"{count} of {total} files differ: {listed(self.differing)}"
-                    if count
-                    else f"all {total} files are the same"
-                )
-            )
-        return tuple(told)
+        told = [self.renamed] if self.repository != self.pin.repository else []
+        return (*told, self.squashed) if self.gone else tuple(told)
 
 
 def standing(pin: ModelPin, *, hub: Hub) -> Standing:

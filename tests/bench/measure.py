@@ -35,6 +35,8 @@ class Row:
     times_peer: float | None = None
     """A limit as a multiple of each peer's time instead, below which ours must stay."""
     aim_times_peer: float | None = None
+    judged: frozenset[str] | None = None
+    """The peers that the multiple counts for; ``None`` for all. The others are shown."""
 
     def cells(self) -> list[tuple[str, ...]]:
         """One line for each peer, or one where there are none."""
@@ -59,6 +61,8 @@ class Row:
             )
         if self.times_peer is not None:
             for name, value in self.peers.items():
+                if self.judged is not None and name not in self.judged:
+                    continue
                 ratio = self.ours / value
                 take(
                     f"{self.what}: under {self.times_peer:g} x {name}",

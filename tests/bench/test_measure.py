@@ -33,6 +33,16 @@ def test_runs_alternate_and_the_median_counts() -> None:
         pytest.param(
             Row(what="x", ours=0.19, peers={"p": 0.1}, times_peer=2), 0, id="below its multiple"
         ),
+        pytest.param(
+            Row(what="x", ours=9, peers={"p": 9, "q": 1}, times_peer=2, judged=frozenset("p")),
+            0,
+            id="above that of a peer which is only shown",
+        ),
+        pytest.param(
+            Row(what="x", ours=9, peers={"p": 1, "q": 9}, times_peer=2, judged=frozenset("p")),
+            1,
+            id="above that of a peer which counts",
+        ),
     ],
 )
 def test_limits_are_judged_and_aims_are_not(row: Row, status: int) -> None:

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from builder.digest import Digest
+from builder.digest import Digest, ObjectId
+from builder.lock.codec import write_pins
+from builder.lock.model import ModelPin
 from builder.wheel_pack import pack
 from tests.cli.bases import write_base
 from tests.cli.conftest import Builder, tree
+from tests.models.worlds import pin_of, tiny
 from tests.plugins.golden import Golden
+from tests.standin.hub import stand_in_hub
 
 ZERO = "sha256:" + "0" * 64
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
@@ -304,3 +308,32 @@ def test_a_source_that_a_pull_is_published_in_is_used(builder: Builder, project:
     assert [message for *_, message in findings(builder)] == [
         f"sources.club: nobody keeps the bytes of this source: {lost}"
     ]
+
+
+def test_the_hub_is_asked_about_models_where_upstream_is(
+    builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stand_in_hub() as hub:
+        model = hub.model("Team/Tiny", tiny())
+        pins = {
+            "tiny": pin_of(tiny(), commit=ObjectId(model.refs["main"]), follows="main"),
+            "other": pin_of({}, name="other", repository="Team/Gone"),
+        }
+        write(project, "lockfiles/models.yaml", write_pins(ModelPin, pins).decode())
+        write(
+            project,
+            "variants/hello.yaml",
+            (project / "variants/hello.yaml").read_text() + "models: [tiny]\n",
+        )
+        new = model.commit(tiny() | {"README.md": b"new"})
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        assert builder("check").status == 0
+        assert hub.calls == []
+        named = builder("check", "hello", "--upstream", "--json")
+        everything = builder("check", "--upstream", "--json")
+    messages = [item["message"] for item in named.json["findings"]]
+    assert named.status == 0
+    assert any(f"'main' moved: it is at {new[:12]} now" in message for message in messages)
+    assert "models.other: no files are locked" in messages
+    assert everything.status == 7
+    assert "Team/Gone: the hub has no such model" in everything.json["findings"][0]["message"]

@@ -468,3 +468,68 @@ def test_a_killed_fetch_goes_on(server: StandInHub, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert (project / "w/model.bin").read_bytes() == data
     assert server.storage.calls[-1].headers["range"] == f"bytes={3 << 20}-"
+
+
+FETCH = """\
+import sys
+from dataclasses import replace
+from builder.adapters.hub import HubClient
+from builder.adapters.hub_settings import HubSettings
+from builder.models.fetch import fetch
+from builder.models.place import place_of
+from pathlib import Path
+from tests.memory_store import MemoryStore
+from tests.models.worlds import Counting, pin_of
+from builder.digest import Digest, ObjectId
+from builder.lock.model import ModelFile
+endpoint, commit, digest, size, root = sys.argv[1:]
+file = ModelFile(path="model.bin", digest=Digest(digest), size=int(size))
+pin = replace(pin_of({}, commit=ObjectId(commit)), files=(file,))
+settings = HubSettings.of({"HF_ENDPOINT": endpoint, "HF_TOKEN_PATH": "/nonexistent"})
+hub = HubClient(settings, sleep=lambda seconds: None)
+places = [(pin, place_of(pin, Path(root), alone=True))]
+fetch(places, hub=hub, store=MemoryStore(), progress=Counting(), clock=lambda: 0, threads=2)
+"""
+
+
+def test_ten_kills_and_twenty_cuts_at_random_offsets_cost_no_byte_twice(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    dice = random.Random(41)
+    data = dice.randbytes(25 << 20)
+    pin = held(server, {"model.bin": data})
+    offsets = sorted(dice.sample(range(1, len(data)), 20))
+    sent, asked = 0, 0
+    hanging, killed = threading.Semaphore(0), threading.Semaphore(0)
+
+    def cut(call: Call) -> Reply:
+        nonlocal sent, asked
+        whole = ranged(call, data)
+        start = len(data) - len(whole.body)
+        if asked % 3 == 2:  # cut twice, then nothing comes any more: it is killed
+            asked += 1
+            hanging.release()
+            killed.acquire(timeout=20)
+            return Reply(status=503)
+        offset = offsets[asked // 3 * 2 + asked % 3]
+        asked += 1
+        sent += max(0, offset - start)
+        return replace(whole, cut=max(0, offset - start))
+
+    server.storage.on("GET", "/objects/.*", *[cut] * 30)
+    server.storage.on("GET", "/objects/.*", lambda call: ranged(call, data))
+    line = [sys.executable, "-c", FETCH, server.endpoint, str(pin.commit)]
+    line += [Digest.of(data).hex, str(len(data)), str(tmp_path / "w")]
+    for _ in range(10):
+        with subprocess.Popen(line, env={"PYTHONPATH": str(SOURCE)}) as process:
+            hangs = hanging.acquire(timeout=20)
+            process.send_signal(signal.SIGKILL)
+        killed.release()
+        assert hangs
+        assert not (tmp_path / "w/model.bin").exists()
+    bring(pin)
+    assert (tmp_path / "w/model.bin").read_bytes() == data
+    assert parts(tmp_path) == []
+    last = int(server.storage.calls[-1].headers["range"][6:-1])
+    assert len(server.storage.calls) == 31
+    assert sent + len(data) - last <= 1.05 * len(data)

@@ -24,6 +24,7 @@ from tests.real import (
     bills,
     bumps,
     composes,
+    containers,
     engines,
     following,
     genesis,
@@ -58,6 +59,7 @@ def main() -> int:
     model_signing.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
+    containers.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()

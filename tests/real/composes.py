@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*):?\?")
 
 def prove(claims: Claims) -> None:
     """Check it all."""
-    compose = _docker_compose(claims)
+    compose = docker_compose(claims)
     repository = copy(DEPLOYMENTS)
     with tempfile.TemporaryDirectory(prefix="builder-composes-") as name:
         if compose is not None:
@@ -44,10 +44,11 @@ def prove(claims: Claims) -> None:
             claims.not_run(claim, "no copy at hand", wants=DEPLOYMENTS)
             return
         project = Path(name) / "project"
-        _deployments(claims, compose, project, _taken(repository, project))
+        _deployments(claims, compose, project, taken(repository, project))
 
 
-def _docker_compose(claims: Claims) -> Path | None:
+def docker_compose(claims: Claims) -> Path | None:
+    """Debian's Docker Compose, or ``None`` where it cannot be had, which is told."""
     try:
         path = debian_tool(
             "docker-compose", "trixie", "usr/libexec/docker/cli-plugins/docker-compose"
@@ -151,7 +152,7 @@ def _features(claims: Claims, compose: Path, scratch: Path) -> None:
         )
 
 
-def _taken(repository: Path, project: Path) -> tuple[str, ...]:
+def taken(repository: Path, project: Path) -> tuple[str, ...]:
     """The compose files, and a project with a pin that every service of theirs runs."""
     listed = run(("git", "-C", repository, "ls-tree", "-r", "--name-only", DEPLOYED)).text
     files = [

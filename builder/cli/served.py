@@ -1,0 +1,106 @@
+"""``builder models verify --compose``: what a compose file's services load, on this machine."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from builder.cli import show
+from builder.cli.compose import in_project, read_file
+from builder.cli.site import Site
+from builder.compose.document import read
+from builder.compose.env_file import LIMIT, read_variables
+from builder.errors import ProjectError
+from builder.project_files import Files
+from builder.quoting import harmless
+from builder.served.loads import Served, served
+
+if TYPE_CHECKING:
+    from builder.lock.model import ModelPin
+    from builder.models.place import Place
+
+
+def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]:
+    """What services of a compose file load.
+
+    Raises:
+        ProjectError: See :func:`builder.served.loads.served`.
+    """
+    from builder.check.composes import mapped
+
+    directory = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120 - links stay
+    environment = site.settings.environment
+    own = _read(str(Path(directory) / ".env"))
+    variables = {} if own is None else read_variables(own, environment, file=f"{directory}/.env")
+    return served(
+        read(read_file(file), file=file),
+        site.project,
+        mapped=mapped(site.project, in_project(site, file)),
+        wanted=names,
+        variables={**variables, **environment},
+        directory=directory,
+        read=_read,
+    )
+
+
+def _read(path: str) -> bytes | None:
+    return None if "\0" in path else Files(Path()).read(path, limit=LIMIT)
+
+
+def places(found: Sequence[Served]) -> "list[tuple[ModelPin, Place]]":
+    """Each model in each place once, however many services load it."""
+    unique = {
+        (item.pin.name, item.place.directory): (item.pin, item.place)
+        for item in found
+        if item.pin is not None and item.place is not None
+    }
+    return list(unique.values())
+
+
+def text(found: Sequence[Served]) -> str:
+    """What is loaded from where, for people; what cannot be verified below it."""
+    rows = [
+        (harmless(item.service), item.option, item.pin.name, harmless(str(item.place.directory)))
+        for item in found
+        if item.pin is not None and item.place is not None
+    ]
+    lines = [show.table(("SERVICE", "OPTION", "MODEL", "DIRECTORY"), rows)] if rows else []
+    for item in found:
+        named = f"{item.option} {harmless(item.named)}" if item.option else ""
+        said = ": ".join(filter(None, (harmless(item.service), named)))
+        if item.problem is not None:
+            lines.append(f"{said}: {harmless(item.problem)}")
+            lines += [f"  hint: {harmless(item.hint)}"] if item.hint is not None else []
+        if item.remark is not None:
+            lines.append(f"{said}: {harmless(item.remark)}")
+    return "\n".join(lines)
+
+
+def document(found: Sequence[Served]) -> list[dict[str, Any]]:
+    """The same for ``--json``."""
+    return [
+        {
+            "service": item.service,
+            "line": item.line,
+            "option": item.option or None,
+            "named": item.named or None,
+            "model": None if item.pin is None else item.pin.name,
+            "directory": None if item.place is None else str(item.place.directory),
+            "problem": item.problem,
+            "hint": item.hint,
+            "remark": item.remark,
+        }
+        for item in found
+    ]
+
+
+def unverified(file: str, found: Sequence[Served]) -> ProjectError | None:
+    """The error for models that could not be found."""
+    count = sum(item.problem is not None for item in found)
+    if not count:
+        return None
+    total = count + sum(item.pin is not None for item in found)
+    return ProjectError(
+        f"{file}: {count} of {total} models that its services load cannot be verified",
+        hint="each is named above, with what to do",
+    )

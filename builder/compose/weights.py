@@ -1,0 +1,201 @@
+"""The words of a container to the models that they name.
+
+Known are the options of vLLM, SGLang, llama.cpp and text-generation-inference; ``vllm serve
+MODEL``; the draft model in vLLM's JSON. A shell's variables count where the script gives
+them one value.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from builder.compose.container import Container
+from builder.compose.interpolation import unset
+
+_MODEL = frozenset({"--model", "--model-path", "--model-id"})
+_OTHERS = frozenset(
+    {
+        "--tokenizer",
+        "--tokenizer-path",
+        "--hf-config-path",
+        "--speculative-model",
+        "--speculative-draft-model-path",
+        "--speculative-draft-model",
+        "--spec-draft-model",
+        "--model-draft",
+        "-md",
+        "--mmproj",
+        "--lora",
+    }
+)
+_JSON = frozenset({"--speculative-config", "--speculative-config.model", "-sc"})
+_LORAS = "--lora-modules"
+_VARIABLES = ("LLAMA_ARG_MODEL", "LLAMA_ARG_MMPROJ", "LLAMA_ARG_MODEL_DRAFT", "MODEL_ID")
+_NONE = frozenset({"ngram", "[ngram]", "auto", "None", "null", "suffix"})
+"""What stands where a model could, and is none."""
+_PUNCTUATION = frozenset("();|&")
+_SHELL = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?[-=]([^{}]*))?\}|.?)")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A model that a container is told to load: a path in it, or a name at the hub with a revision.
+    ``option`` is what it is given by. ``unknown`` says why it cannot be known what it is."""
+
+    option: str
+    text: str
+    revision: str | None = None
+    unknown: str | None = None
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a path; otherwise a name at the hub."""
+        return self.text.startswith("/")
+
+
+def named_models(container: Container) -> tuple[Named, ...]:
+    """The models that a container loads, each once, in the order of its command line."""
+    found = list(_found(container))
+    given = [(option, text) for option, text in found if option != "--revision"]
+    revisions = [text for option, text in found if option == "--revision"]
+    if not any(option in _MODEL for option, _ in given):
+        given = [*_positional(container), *given]
+    models: dict[str, Named] = {}
+    for option, text in given:
+        value, lacking = _shell_value(text, container)
+        if value in _NONE and not lacking:
+            continue
+        main = option in _MODEL or option in _VARIABLES or option == "vllm serve"
+        revision, unsure = None, None
+        if main and revisions:
+            revision, unsure = _shell_value(revisions[0], container)
+            lacking = lacking or unsure
+        models.setdefault(
+            value,
+            Named(
+                option=option,
+                text=value,
+                revision=revision,
+                unknown=_unknown(value, revision or "", lacking),
+            ),
+        )
+    return tuple(models.values())
+
+
+def is_hub_id(text: str) -> bool:
+    """Whether a text is a name at the hub: ``owner/name``."""
+    return _HUB_ID.fullmatch(text) is not None
+
+
+def _found(container: Container) -> Iterator[tuple[str, str]]:
+    words = container.words
+    for number, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        option = option.replace("_", "-") if option.startswith("--") else option
+        following = words[number + 1] if number + 1 < len(words) else ""
+        value = value if equals else following
+        if not equals and following and set(following) <= _PUNCTUATION:
+            continue  # a pattern of a script's case, not an option
+        before = words[number - 1].rpartition("/")[2] if number else ""
+        if option == "-m" and not before.startswith("python"):
+            yield "--model", value
+        elif option in _MODEL or option in _OTHERS or option == "--revision":
+            yield option, value
+        elif option in _JSON:
+            yield from (("--speculative-config", it) for it in _in_json(value))
+        elif option == _LORAS:
+            after = (words[at] for at in range(number + 1, len(words)))
+            yield from _loras((value,) if equals else after)
+    for name in _VARIABLES:
+        if name in container.environment:
+            yield name, container.environment[name]
+
+
+def _in_json(text: str) -> Iterator[str]:
+    """The draft model in JSON that a script may still put numbers into."""
+    if not text.lstrip().startswith("{"):
+        yield text
+        return
+    try:
+        value = json.loads(text)
+    except ValueError:
+        yield from (match[1] for match in re.finditer(r'"model"\s*:\s*"([^"]*)"', text))
+        return
+    if isinstance(value, dict) and isinstance(value.get("model"), str):
+        yield value["model"]
+
+
+def _loras(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        if word.startswith("-") or set(word) <= _PUNCTUATION:
+            return
+        if word.startswith("{"):
+            yield from ((_LORAS, it) for it in re.findall(r'"path"\s*:\s*"([^"]*)"', word))
+        else:
+            yield _LORAS, word.partition("=")[2] or word
+
+
+def _positional(container: Container) -> Iterator[tuple[str, str]]:
+    """``vllm serve MODEL``, of which the image's entrypoint may say the first words."""
+    words = container.words
+    for number, word in enumerate(words[:-1]):
+        if word == "serve" and (number == 0 or words[number - 1].rpartition("/")[2] == "vllm"):
+            after = words[number + 1]
+            if not after.startswith(("-", "$@", "$*", "${")) and not set(after) <= _PUNCTUATION:
+                yield "vllm serve", after
+    first = words[0] if words and not container.has_entrypoint else ""
+    mounted = any(first.startswith(f"{mount.target}/") for mount in container.mounts)
+    if is_hub_id(first) or (first.startswith("/") and mounted):
+        yield "vllm serve", first
+
+
+def _shell_value(text: str, container: Container) -> tuple[str, str | None]:
+    """A word with its shell's variables put in; and one that cannot be known."""
+    lacking: list[str] = []
+
+    def put(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        value = _variable(name, container) if name else None
+        if value is None and name and match[3] and name not in container.assigned:
+            value = match[3]
+        if value is None or "$" in value:
+            lacking.append(name or match[0])
+            return match[0]
+        return value
+
+    return _SHELL.sub(put, text), next(iter(lacking), None)
+
+
+def _variable(name: str, container: Container) -> str | None:
+    assigned: Mapping[str, frozenset[str]] = container.assigned
+    if name in assigned:
+        return next(iter(assigned[name])) if len(assigned[name]) == 1 else None
+    return container.environment.get(name) or None
+
+
+def _unknown(value: str, revision: str, lacking: str | None) -> str | None:
+    if names := unset(value + revision):
+        return f"{names[0]} is not set, and has no default"
+    if lacking is not None:
+        return f"only its shell knows what {lacking!r} is"
+    if not value.startswith("/") and not is_hub_id(value):
+        return "neither an absolute path nor OWNER/NAME"
+    return None
+
+
+def cache_of(container: Container) -> str:
+    """Where the hub's cache is in a container, by the rules of huggingface_hub (and vLLM's
+    ``--download-dir``)."""
+    words = container.words
+    for number, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option.replace("_", "-") == "--download-dir":
+            return value if equals else words[min(number + 1, len(words) - 1)]
+    environment = container.environment
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if environment.get(name):
+            return environment[name]
+    cache = environment.get("XDG_CACHE_HOME") or f"{environment.get('HOME') or '/root'}/.cache"
+    return f"{environment.get('HF_HOME') or f'{cache}/huggingface'}/hub"

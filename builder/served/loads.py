@@ -1,0 +1,145 @@
+"""Services to the models that they load."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from builder.compose.container import Container, Read, container
+from builder.compose.document import Document
+from builder.compose.service import Service, services
+from builder.compose.weights import Named, named_models
+from builder.errors import BuilderError, ProjectError
+from builder.lock.model import ModelPin
+from builder.models.place import Place
+from builder.node import did_you_mean, nearest
+from builder.project import Project
+from builder.served.mounts import Unmapped
+from builder.served.pins import by_hub_id, by_path
+from builder.value import value
+from builder.variant import Variant
+
+
+@value
+class Served:
+    """A model that a service loads: its pin and place, or why it cannot be verified. ``remark`` is
+    what else there is to tell."""
+
+    service: str
+    line: int
+    option: str = ""
+    named: str = ""
+    pin: ModelPin | None = None
+    place: Place | None = None
+    problem: str | None = None
+    hint: str | None = None
+    remark: str | None = None
+
+
+def served(
+    document: Document,
+    project: Project,
+    *,
+    mapped: Mapping[str, str],
+    wanted: Sequence[str],
+    variables: Mapping[str, str],
+    directory: str,
+    read: Read,
+) -> tuple[Served, ...]:
+    """What each service loads. A service that loads nothing, and runs no variant with models, has
+    no entry.
+
+    Args:
+        mapped: What builder.yaml says that its services run.
+        wanted: Names of services; all for none.
+        variables: The environment over ``.env``.
+        directory: The directory of the compose file.
+        read: Reads files of variables.
+
+    Raises:
+        ProjectError: The file has no services, none of a wanted name, or none that loads a model.
+    """
+    known = services(document, mapped)
+    names = [service.name for service in known]
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(nearest(name, names)) or f"there are: {', '.join(names)}"
+            raise ProjectError(f"{document.file}: no service {name!r}", hint=hint)
+    found: list[Served] = []
+    for service in known:
+        if wanted and service.name not in wanted:
+            continue
+        try:
+            variant = _variant(project, service)
+            given = container(
+                document, service.name, variables=variables, directory=directory, read=read
+            )
+            found += _of_service(service, _with_image(given, variant), variant, project)
+        except BuilderError as error:
+            blank = Served(service=service.name, line=service.line)
+            found.append(replace(blank, problem=error.message, hint=error.hint))
+    if not found:
+        raise ProjectError(
+            f"{document.file}: no service loads a model, as far as its command line says",
+            hint="known are --model, vllm serve MODEL, --model-path, -m and their like",
+        )
+    return tuple(found)
+
+
+def _variant(project: Project, service: Service) -> Variant | None:
+    return project.variant(service.runs) if service.runs in project.recipes else None
+
+
+def _with_image(given: Container, variant: Variant | None) -> Container:
+    """What the image adds, where it is that of a variant: an entrypoint in the file takes the
+    image's command away, too."""
+    if variant is None:
+        return given
+    image = variant.image
+    environment = {name: text for name, text in image.env if text is not None}
+    words = given.words
+    if not given.has_entrypoint:
+        own = given.words if given.has_command else image.command or ()
+        words = (*(image.entrypoint or ()), *own)
+    return replace(
+        given,
+        words=words,
+        has_entrypoint=given.has_entrypoint or bool(image.entrypoint),
+        environment={**environment, **given.environment},
+    )
+
+
+def _of_service(
+    service: Service, given: Container, variant: Variant | None, project: Project
+) -> list[Served]:
+    names = named_models(given)
+    found = [_one(service, given, name, variant, project) for name in names]
+    lacking = [
+        name
+        for name in (variant.models if variant is not None else ())
+        if name not in {item.pin.name for item in found if item.pin is not None}
+    ]
+    if lacking and variant is not None:
+        said = f"variant {variant.name} has {', '.join(lacking)}, which it does not load"
+        blank = Served(service=service.name, line=service.line)
+        problem = None if names else f"its command line names no model; {said}"
+        found.append(replace(blank, problem=problem, remark=said if names else None))
+    return found
+
+
+def _one(
+    service: Service, given: Container, name: Named, variant: Variant | None, project: Project
+) -> Served:
+    blank = Served(service=service.name, line=service.line, option=name.option, named=name.text)
+    try:
+        if name.unknown is not None:
+            raise Unmapped(name.unknown, "set it, or write the model as it is")
+        if variant is not None:
+            own = [project.models[model] for model in variant.models]
+        else:
+            own = list(project.models.values())
+        find = by_path if name.is_path else by_hub_id
+        pin, place = find(given, name, own, alone=variant is not None and len(own) == 1)
+        if not pin.files:
+            raise Unmapped(f"no files of {pin.name} are locked", f"builder lock {pin.name}")
+    except Unmapped as error:
+        return replace(blank, problem=error.problem, hint=error.hint)
+    return replace(blank, pin=pin, place=place)

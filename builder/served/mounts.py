@@ -1,0 +1,72 @@
+"""A path of a container to one of this machine."""
+
+import os
+from pathlib import Path, PurePosixPath
+
+from builder.compose.container import Container, Kind, Mount
+from builder.compose.interpolation import unset
+from builder.value import value
+
+
+class Unmapped(Exception):
+    """Why a model cannot be verified."""
+
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.hint = problem, hint
+
+
+@value
+class Found:
+    """A path of this machine with the mount that it is in."""
+
+    mount: Mount
+    path: Path
+
+
+def on_host(given: Container, inside: PurePosixPath) -> Found:
+    """Where a path of a container is on this machine."""
+    if ".." in inside.parts:
+        raise Unmapped(f"{str(inside)!r} has '..' in it", "write the path as it is")
+    over = [mount for mount in given.mounts if inside.is_relative_to(mount.target)]
+    if not over:
+        raise Unmapped(
+            f"{str(inside)!r} is in no mount: it would be inside of the image, or in a volume"
+            " of the image's",
+            "mount the model's directory",
+        )
+    mount = max(over, key=lambda one: len(PurePosixPath(one.target).parts))
+    at = f"{mount.target!r} (line {mount.line})"
+    if missing := unset(mount.source):
+        raise Unmapped(f"{at}: {missing[0]} is not set, and has no default", "set it")
+    if mount.kind is not Kind.BIND:
+        name = f"the volume {mount.source!r}" if mount.source else "a volume without a name"
+        raise Unmapped(
+            f"{at} is {name}, whose place only the engine knows",
+            "mount a directory; or builder models verify VARIANT --dir DIR",
+        )
+    source = Path(mount.source)
+    if not os.path.exists(source):  # noqa: PTH110 - also where that cannot be asked
+        raise Unmapped(f"{at}: {mount.source!r} is not there: Docker would make it, empty")
+    rest = inside.relative_to(mount.target)
+    return Found(mount=mount, path=source / rest if rest.parts else source)
+
+
+def real_path(found: Found, path: Path) -> Path:
+    """The path without links, which must lead to the same place in the container."""
+    source = Path(found.mount.source)
+    real, root = Path(os.path.realpath(path)), Path(os.path.realpath(source))
+    step = source
+    for part in path.relative_to(source).parts:
+        step /= part
+        if step.is_symlink() and step.readlink().is_absolute():
+            raise Unmapped(
+                f"{str(step)!r} is a link to {str(step.readlink())!r}, which is another place in"
+                " the container",
+                "make the link relative, or mount where it leads to",
+            )
+    if real != root and not real.is_relative_to(root):
+        raise Unmapped(
+            f"{str(path)!r} is a link out of the mount, to {str(real)!r}", "mount where it leads to"
+        )
+    return real
