@@ -13,6 +13,7 @@ from collections.abc import Generator
 import pytest
 
 TOOLS = {
+    "apt-get": "apt",
     "bsdtar": "libarchive-tools",
     "buildah": "buildah",
     "busybox": "busybox-static",

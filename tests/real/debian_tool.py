@@ -78,16 +78,22 @@ def _latest(directory: Path) -> Path | None:
 
 def _fetched(packages: Sequence[str], suite: str, kept: Path) -> dict[str, Path]:
     options = _suite(suite)
+    if isinstance(options, CommandError):
+        raise options
     return {package: _unpacked(package, options, kept) for package in packages}
 
 
 @functools.cache
-def _suite(suite: str) -> tuple[str, ...]:
-    """Apt's options for a suite whose lists were read, once in a run."""
+def _suite(suite: str) -> tuple[str, ...] | CommandError:
+    """Apt's options for a suite whose lists were read, or why they cannot be: found out once in a
+    run, as it takes a while."""
     scratch = Path(tempfile.mkdtemp(prefix="builder-apt-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    options = _apt(scratch, suite)
-    run(("apt-get", *options, "update"), environment=clean_environment(LC_ALL="C"))
+    try:
+        options = _apt(scratch, suite)
+        run(("apt-get", *options, "update"), environment=clean_environment(LC_ALL="C"))
+    except CommandError as error:
+        return error
     return options
 
 
@@ -140,6 +146,7 @@ def _apt(scratch: Path, suite: str) -> tuple[str, ...]:
         "Dir::Etc::sourcelist": sources,
         "Dir::Etc::sourceparts": "-",
         "APT::Sandbox::User": "root",
+        "APT::Update::Error-Mode": "any",  # else lists that cannot be read are no error
         "Acquire::Languages": "none",
         "Acquire::Retries": "2",
         "Acquire::http::Timeout": "20",

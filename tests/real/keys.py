@@ -23,7 +23,7 @@ def prove(claims: Claims) -> None:
         try:
             cosign = debian_tool("cosign", suite, "usr/bin/cosign")
         except CommandError as error:
-            claims.not_run(f"keys of cosign of {suite}", str(error), wants=suite)
+            claims.not_run(f"keys of cosign of {suite}", error.said or str(error), wants=suite)
             continue
         claim = f"keys between builder and cosign of {suite}"
         with claims.group(claim), TemporaryDirectory(prefix="builder-keys-") as name:

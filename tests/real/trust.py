@@ -38,7 +38,7 @@ def prove(claims: Claims) -> None:
         try:
             tools = _Tools(suite)
         except CommandError as error:
-            claims.not_run(claim, str(error), wants=suite)
+            claims.not_run(claim, error.said or str(error), wants=suite)
             continue
         with claims.group(claim), TemporaryDirectory(prefix="builder-trust-") as name:
             place = Path(name)

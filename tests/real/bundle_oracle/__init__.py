@@ -68,8 +68,9 @@ def bundle_oracle() -> BundleOracle:
     """Get it.
 
     Raises:
-        CommandError: There is no npm, an older Node than it wants, or no registry.
+        CommandError: There is no node, no npm, an older Node than it wants, or no registry.
     """
+    run(("node", "--version"))  # its library may be there from before
     lock = Digest.of((_HERE / "package-lock.json").read_bytes())
     target = download_cache() / "npm" / lock.hex
     if not target.is_dir():
