@@ -88,7 +88,9 @@ class WheelName:
         try:
             project, version, _, tags = parse_wheel_filename(filename)
         except ValueError as error:  # packaging's own, and more digits than Python reads
-            raise ProjectError(f"{filename!r}: not the file name of a wheel: {error}") from error
+            raise ProjectError(
+                f"{filename!r:.200}: not the file name of a wheel: {error}"
+            ) from error
         return cls(project=project, version=version, tags=tags)
 
 

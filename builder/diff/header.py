@@ -100,7 +100,7 @@ def git_names(
         ]
     if len(readings) != 1:
         fault = "does not agree with the lines below it" if not readings else "is ambiguous"
-        cursor.fail(f"{b'diff --git ' + written!r} {fault}", line=start)
+        cursor.fail(f"{b'diff --git ' + written!r:.200} {fault}", line=start)
     old, new = readings[0]
     return (
         None if kind is ChangeKind.ADD else old,

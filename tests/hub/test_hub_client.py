@@ -88,7 +88,7 @@ def test_a_file_without_end_is_not_read_to_its_end(
     hub: StandInHub, client: HubClient, commit: str
 ) -> None:
     hub.on("GET", ".*/resolve/.*", Reply(body=bytes(256 << 10)))
-    with pytest.raises(IntegrityError, match="sends more than the 65536 bytes"):
+    with pytest.raises(IntegrityError, match="more than the 65536 bytes"):
         client.read(NAME, commit, "config.json", limit=3)
 
 

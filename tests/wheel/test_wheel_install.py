@@ -464,4 +464,4 @@ def test_a_file_that_is_in_the_way_is_not_replaced(obstacle: str) -> None:
 def test_a_name_that_is_no_wheel_is_an_error_of_the_project(name: str) -> None:
     with tempfile.TemporaryDirectory() as directory, pytest.raises(ProjectError) as caught:
         installed(Path(directory) / "x", filename=name)
-    assert caught.value.message.startswith(f"{name!r}: not the file name of a wheel: ")
+    assert caught.value.message.startswith(f"{name!r:.200}: not the file name of a wheel: ")

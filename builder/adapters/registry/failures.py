@@ -62,7 +62,8 @@ def check_announced(response: Response, *, limit: int, what: str) -> None:
     length = response.headers.get("Content-Length", "")
     if length.isascii() and length.isdecimal() and (len(length) > 18 or int(length) > limit):
         raise IntegrityError(
-            f"{what}: {shown(response.url)} sends {length[:40]} bytes, {limit} are allowed"
+            f"{what}: {shown(response.url)} sends {length[:40]} bytes, more than the"
+            f" {limit} bytes that are allowed"
         )
 
 
