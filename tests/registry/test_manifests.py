@@ -225,7 +225,8 @@ def test_a_manifest_over_the_limit_is_not_read_to_its_end(
     with pytest.raises(IntegrityError) as caught:
         client.manifest(tag(registry))
     assert caught.value.message == (
-        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends {said}"
+        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends {said}more than the"
+        f" {MANIFEST_LIMIT} bytes that are allowed"
     )
     assert registry.asked() == ["GET /v2/team/app/manifests/t"]
 
