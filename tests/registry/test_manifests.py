@@ -201,12 +201,9 @@ def test_where_the_server_does_not_know_the_type_the_document_speaks(
 @pytest.mark.parametrize(
     ("announced", "said"),
     [
-        (
-            None,
-            f"{MANIFEST_LIMIT + 1} bytes, more than the {MANIFEST_LIMIT} bytes that are allowed",
-        ),
-        (1 << 50, f"{1 << 50} bytes, more than the {MANIFEST_LIMIT} bytes that are allowed"),
-        (-1, f"more than the {MANIFEST_LIMIT} bytes that are allowed"),
+        (None, f"{MANIFEST_LIMIT + 1} bytes, "),
+        (1 << 50, f"{1 << 50} bytes, "),
+        (-1, ""),
     ],
     ids=["announced", "announced, and never sent", "unannounced"],
 )
