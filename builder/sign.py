@@ -46,6 +46,7 @@ def signables(
     statements: Mapping[Digest, tuple[Statement, ...]],
     *,
     reference: str,
+    name: str,
 ) -> tuple[Signable, ...]:
     """What is to be signed of ``reference``: the image, or the index and each of its members, since
     some readers look at one and some at the other.
@@ -53,6 +54,8 @@ def signables(
     Args:
         top: What the reference names now.
         statements: What is said of which image, by whoever built it.
+        reference: For messages.
+        name: What the signatures call it.
 
     Raises:
         IntegrityError: It names other images than those that something is to be said of, or one for
@@ -76,7 +79,7 @@ def signables(
     for item in members:
         _check_platform(item, statements[item.digest], reference=reference)
     return tuple(
-        Signable(image=image, reference=reference, statements=statements.get(image.digest, ()))
+        Signable(image=image, reference=name, statements=statements.get(image.digest, ()))
         for image in images
     )
 

@@ -98,7 +98,7 @@ def _signing(
     def sign(built: Build, world: World) -> None:
         layout = [] if out is None else [f"oci:{out}:{built.variant.name}"]
         for where in (*([] if push is None else [push]), *layout):
-            signed = sign_there(built.image.digest, where, signer, site=site, world=world)
+            signed = sign_there(built.image.digest, where, signer, key=key, site=site, world=world)
             click.echo(signed.text(), err=True)
 
     return sign

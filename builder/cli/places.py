@@ -17,15 +17,18 @@ from builder.streams import stored
 from builder.world import World
 
 _LAYOUT = "oci:"
+_ANEW = "the layout is damaged: get it again, or write it anew with builder build V --out DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
     """An image in a place. ``reference`` is what it is called there, ``repository`` that without
-    its tag: what policies go by; ``open`` opens the place, anew each time."""
+    its tag: what policies go by; ``name`` what signatures call it, without the path of a layout:
+    that is another one on each machine. ``open`` opens the place, anew each time."""
 
     reference: str
     repository: str
+    name: str
     open: Callable[[], Place]
     top: Callable[[], Manifest | Index | None]
     """What the reference names now."""
@@ -65,6 +68,7 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
     return Spot(
         reference=str(reference),
         repository=reference.name,
+        name=str(reference),
         open=lambda: RegistryPlace(
             registry=world.make_registry(),
             repository=reference,
@@ -83,7 +87,7 @@ def _in_layout(text: str, *, at: str) -> Spot:
             f"{at}: {directory!r} is not an OCI image layout: it has no file 'oci-layout'",
             hint="builder build V --out DIR makes one",
         )
-    store = FileStore(path)
+    store = FileStore(path, remedy=_ANEW)
     named = [key for key in store.references() if not key.startswith("sha256-")]
     if not name and len(named) != 1:
         raise UsageError(
@@ -98,7 +102,8 @@ def _in_layout(text: str, *, at: str) -> Spot:
     return Spot(
         reference=f"oci:{directory}:{name}",
         repository=name,
-        open=lambda: LayoutPlace(FileStore(path)),
+        name=name,
+        open=lambda: LayoutPlace(FileStore(path, remedy=_ANEW)),
         top=top,
         layers=store,
     )

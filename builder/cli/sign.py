@@ -56,10 +56,10 @@ def command(
     signer = signer_of(site, key, public=public, allow_plaintext=allow_plaintext)
     notary = None if notation is None else _notary(signer, notation)
     with site.at_work() as world:
-        signed = sign_there(image, where, signer, site=site, world=world)
+        signed = sign_there(image, where, signer, key=key, site=site, world=world)
         notarised = None if notary is None else notary.sign(signed.spot, signed.images)
     document, text = signed.document(), signed.text()
-    aside = ["with the public key in cosign.pub:", *signed.commands()]
+    aside = [*signed.aside()]
     if notarised is not None:
         document["notation"] = notarised.document()
         text += f"\n{notarised.text()}"

@@ -1,23 +1,30 @@
 """Sign an image where it was published: for ``sign``, and for builds that do it at once."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builder import notes
+from builder.adapters.keys.directory import NAME
 from builder.build_record import recorded
-from builder.cli.keyring import keyring_of
+from builder.cli.keyring import directory_of, keyring_of
 from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site
+from builder.cli.verifying import by_policy, verify_at
 from builder.digest import Digest
-from builder.errors import GoneError
+from builder.errors import GoneError, IntegrityError, PolicyError, ProjectError, UnsignedError
 from builder.keys.signer import Signer
 from builder.oci import Descriptor, Index, Manifest
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
+from builder.trust.names import FILE
 from builder.world import World
+
+PUBLIC = "cosign.pub"
+"""What commands call the file of a public key that they do not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,10 @@ class Signed:
     images: tuple[Descriptor, ...]
     signer: Signer
     published: Published
+    key: str | None = None
+    """The file of the public half, where it is known."""
+    doubt: str | None = None
+    """Why the project's trust policy does not let the image pass, where it has one."""
 
     def document(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -44,6 +55,7 @@ class Signed:
                 for item in self.published.added
             ],
             "present": self.published.present,
+            "doubt": self.doubt,
             "commands": list(self.commands()),
         }
 
@@ -52,22 +64,31 @@ class Signed:
         counts = (
             f"{len(self.published.added)} signatures added, {self.published.present} were there"
         )
+        text = f"{self.spot.reference}: {counts}; verified"
+        text += f"\nsigned by {self.signer.public.fingerprint}"
         return (
-            f"{self.spot.reference}: {counts}; verified\nsigned by {self.signer.public.fingerprint}"
+            text if self.doubt is None else f"{text}\nby {FILE} it does not pass yet: {self.doubt}"
         )
 
     def commands(self) -> Sequence[str]:
-        """What readers of this and of other tools run, with the public key in ``cosign.pub``."""
+        """What readers of this and of other tools run, with the public key in a file."""
+        key = shlex.quote(self.key or PUBLIC)
         if self.spot.layers is not None:
-            return (f"builder verify {self.spot.reference} --key cosign.pub",)
+            return (f"builder verify {self.spot.reference} --key {key}",)
         image = f"{self.spot.repository}@{self.images[0].digest}"
         offline = "--insecure-ignore-tlog=true"
-        attestation = "cosign verify-attestation --key cosign.pub --type slsaprovenance1"
+        attestation = f"cosign verify-attestation --key {key} --type slsaprovenance1"
         return (
-            f"builder verify {image} --key cosign.pub",
-            f"cosign verify --key cosign.pub {offline} {image}",
+            f"builder verify {image} --key {key}",
+            f"cosign verify --key {key} {offline} {image}",
             f"{attestation} {offline} {image}",
         )
+
+    def aside(self) -> Sequence[str]:
+        """The commands, with what they want."""
+        if self.key is not None:
+            return self.commands()
+        return (f"with the public key in {PUBLIC} (builder key export):", *self.commands())
 
 
 def signer_of(
@@ -78,8 +99,13 @@ def signer_of(
     return keyring_of(site.settings, allow_plaintext=allow_plaintext).signer(key, public=public)
 
 
-def sign_there(image: Digest, where: str, signer: Signer, *, site: Site, world: World) -> Signed:
+def sign_there(
+    image: Digest, where: str, signer: Signer, *, key: str, site: Site, world: World
+) -> Signed:
     """Sign an image that was built here, at ``where``, and all that is to be said of it.
+
+    Args:
+        key: What the person calls the signer.
 
     Raises:
         GoneError: There is nothing at ``where``.
@@ -93,14 +119,35 @@ def sign_there(image: Digest, where: str, signer: Signer, *, site: Site, world: 
         for item in (image, *sorted(members - {image}, key=str))
         if item == image or site.store.note(notes.IMAGE, item.hex) is not None
     }
-    images = signables(top, said, reference=spot.reference)
+    images = signables(top, said, reference=spot.reference, name=spot.name)
     published, _ = sign(images, signer, place=spot.open(), again=spot.open())
     return Signed(
         spot=spot,
         images=tuple(item.image for item in images),
         signer=signer,
         published=published,
+        key=_public_file(key, site),
+        doubt=_doubt(spot, site),
     )
+
+
+def _public_file(key: str, site: Site) -> str | None:
+    """The file of the public half of a key of ``builder key``."""
+    directory = directory_of(site.settings)
+    if not NAME.fullmatch(key) or not directory.has(key):
+        return None
+    return str(directory.path / f"{key}.pub")
+
+
+def _doubt(spot: Spot, site: Site) -> str | None:
+    """Why the policy does not let pass what was signed just now; ``None`` where it does, and where
+    there is none. It may want other keys, too: that is no failure of who signs first."""
+    try:
+        if site.project.policy(today=site.today) is not None:
+            verify_at(spot, site, by_policy(site, spot))
+    except (PolicyError, IntegrityError, ProjectError, UnsignedError) as error:
+        return error.message
+    return None
 
 
 def _there(spot: Spot) -> Manifest | Index:

@@ -1,6 +1,6 @@
 """``builder verify``."""
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -23,9 +23,8 @@ from builder.verification.verify import Verified
         "--key",
         "keys",
         multiple=True,
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="A public key that may vouch for it; any of several.",
+        metavar="KEY",
+        help="A public key that may vouch for it, a file or one of builder key; any of several.",
     ),
     click.option(
         "--demand",
@@ -38,7 +37,7 @@ from builder.verification.verify import Verified
     anywhere=True,
 )
 def command(
-    site: Site, target: str, keys: tuple[Path, ...], demanded: tuple[str, ...], rebuild: bool
+    site: Site, target: str, keys: tuple[str, ...], demanded: tuple[str, ...], rebuild: bool
 ) -> None:
     """Say whether an image is what somebody we trust says it is.
 
@@ -49,7 +48,7 @@ def command(
     """
     with site.looking() as world:
         spot = spot_of(target, world=world, at="REF")
-        trusted = by_keys(keys) if keys else by_policy(site, spot)
+        trusted = by_keys(keys, site) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
         verified = verify_at(spot, site, trusted, demanded=demands)
         if rebuild:
@@ -86,15 +85,35 @@ def _tell(site: Site, spot: Spot, verified: Verified, *, rebuilt: bool) -> None:
     if verified.layers:
         base = len(verified.layers) - own
         lines.append(f"  layers: {base} of the base, {own} of ours, each in its place")
-    if verified.files:
-        lines.append(f"  files: {verified.files} read, each as it was said")
+    if verified.layers:
+        lines.append(_files(verified, own))
     if rebuilt:
         lines.append("  rebuilt here: the same image")
-    lines += [f"  {remark}" for remark in verified.remarks]
-    show.result(site.settings, _document(spot, verified, rebuilt=rebuilt), "\n".join(lines))
+    remarks = (*_lacking(spot, verified), *verified.remarks)
+    lines += [f"  {remark}" for remark in remarks]
+    document = _document(spot, verified, remarks, rebuilt=rebuilt)
+    show.result(site.settings, document, "\n".join(lines))
 
 
-def _document(spot: Spot, verified: Verified, *, rebuilt: bool) -> dict[str, Any]:
+def _files(verified: Verified, own: int) -> str:
+    if not verified.absent:
+        return f"  files: {verified.files} read, each as it was said"
+    read = f"{verified.files} read, each as it was said; " if verified.files else ""
+    return f"  files: {read}{verified.absent} of our {own} layers are not here to be read"
+
+
+def _lacking(spot: Spot, verified: Verified) -> tuple[str, ...]:
+    """What a layout does not have of the image."""
+    layout = spot.layers
+    if layout is None or all(layout.has(layer.digest) for layer in verified.layers):
+        return ()
+    count = sum(not layout.has(layer.digest) for layer in verified.layers)
+    return (f"{count} of {len(verified.layers)} layers are not in the layout: nobody can run it",)
+
+
+def _document(
+    spot: Spot, verified: Verified, remarks: Sequence[str], *, rebuilt: bool
+) -> dict[str, Any]:
     return {
         "reference": spot.reference,
         "image": str(verified.image),
@@ -103,6 +122,7 @@ def _document(spot: Spot, verified: Verified, *, rebuilt: bool) -> dict[str, Any
         },
         "layers": [{"digest": str(layer.digest), "step": layer.step} for layer in verified.layers],
         "files": verified.files,
+        "absent": verified.absent,
         "rebuilt": rebuilt,
-        "remarks": list(verified.remarks),
+        "remarks": list(remarks),
     }

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.adapters.keys.directory import NAME
 from builder.adapters.keys.signers import read_public_file
+from builder.cli.keyring import directory_of
 from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.digest import Digest
@@ -25,10 +27,29 @@ class Trusted:
     enough: Callable[[Digest], Enough]
 
 
-def by_keys(files: Sequence[Path]) -> Trusted:
-    """Those in files: any one will do."""
-    given = tuple(read_public_file(file) for file in files)
+def by_keys(names: Sequence[str], site: Site) -> Trusted:
+    """Those that a person names, by file or as ``builder key`` knows them: any one will do.
+
+    Raises:
+        UsageError: There is neither a file nor a key of a name.
+        IntegrityError: It is no public key.
+    """
+    given = tuple(_public(name, site) for name in names)
     return Trusted(keys=given, enough=lambda _: any_of(given))
+
+
+def _public(name: str, site: Site) -> PublicKey:
+    file = Path(name)
+    if file.exists():
+        return read_public_file(file)
+    directory = directory_of(site.settings)
+    own = name.removesuffix(".pub")
+    if NAME.fullmatch(own) and directory.has(own):
+        return directory.entry(own).public
+    raise UsageError(
+        f"--key: there is no file {name!r}, and no key of that name in {directory.path}",
+        hint="builder key list has their names",
+    )
 
 
 def by_policy(site: Site, spot: Spot) -> Trusted:
@@ -66,7 +87,10 @@ def verify_at(
     """
     top = spot.top()
     if top is None:
-        raise GoneError(f"{spot.reference}: there is no such image")
+        raise GoneError(
+            f"{spot.reference}: there is no such image",
+            hint="builder push publishes one; see to the name and the tag",
+        )
     place, image = spot.open(), top.digest
     if isinstance(top, Index):
         enough = trusted.enough(image)

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from builder.digest import Digest
 from builder.errors import ExpiredError, UntrustedError
+from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
 from builder.reference import Reference
 from builder.trust.chain import check_expiry
@@ -59,10 +60,24 @@ class Judgement:
     """The keys that count, in the order of the role."""
     passed_over: tuple[tuple[TrustedKey, Outcome], ...] = ()
     """Keys of the role that signed and do not count, with the reason."""
+    grandfathered: tuple[tuple[TrustedKey, Outcome], ...] = ()
+    """Those among ``counted`` that would not, were the digest not listed, with the reason."""
 
     @property
     def trusted(self) -> bool:
         return self.outcome is Outcome.TRUSTED
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be told of keys that signed, where it is trusted all the same."""
+        return (
+            *(f"{_named(key)} is {_said(key, why)}: not counted" for key, why in self.passed_over),
+            *(
+                f"{_named(key)} is {_said(key, why)}, and counts: the digest is listed under"
+                " 'grandfathered'"
+                for key, why in self.grandfathered
+            ),
+        )
 
     @property
     def until(self) -> date | None:
@@ -121,14 +136,10 @@ def judge(
     if isinstance(role, str):
         return Judgement(outcome=Outcome.OUT_OF_SCOPE, message=role)
     keys = set(signed_by)
-    counted, passed_over = [], []
-    for key in policy.keys_of(role):
-        if key.public in keys:
-            state = _state(key, today)
-            if state is Outcome.TRUSTED or digest in policy.grandfathered:
-                counted.append(key)
-            else:
-                passed_over.append((key, state))
+    signed = [(key, _state(key, today)) for key in policy.keys_of(role) if key.public in keys]
+    stale = tuple(item for item in signed if item[1] is not Outcome.TRUSTED)
+    grandfathered, passed_over = (stale, ()) if digest in policy.grandfathered else ((), stale)
+    counted = [key for key, state in signed if (key, state) not in passed_over]
     outcome = _outcome(role, counted, [state for _, state in passed_over])
     others = len(keys) - len(counted) - len(passed_over)
     return Judgement(
@@ -137,25 +148,29 @@ def judge(
         role=role.name,
         threshold=role.threshold,
         counted=tuple(counted),
-        passed_over=tuple(passed_over),
+        passed_over=passed_over,
+        grandfathered=grandfathered,
     )
 
 
 def enough_for(
     policy: Policy, *, image: Digest, repository: Reference | None, today: date
-) -> Callable[[str, Sequence[PublicKey]], None]:
+) -> Callable[[str, Sequence[PublicKey]], Counted]:
     """What asks of each thing that is said of an image whether the keys that said it are enough, as
     verification wants it. It raises as :meth:`Judgement.enforce` does."""
 
-    def enough(what: str, made_by: Sequence[PublicKey]) -> None:
-        judge(
+    def enough(what: str, made_by: Sequence[PublicKey]) -> Counted:
+        judgement = judge(
             policy,
             kind=Kind.IMAGE,
             digest=image,
             signed_by=made_by,
             today=today,
             repository=repository,
-        ).enforce(what)
+        )
+        judgement.enforce(what)
+        counted = tuple(key.public for key in judgement.counted)
+        return Counted(keys=counted, remarks=judgement.remarks)
 
     return enough
 
@@ -208,6 +223,10 @@ def _message(
     text += f" ({named})" if named else ""
     text += "".join(f"; {key.name!r} is {_said(key, why)}" for key, why in passed_over)
     return text + (f"; {others} other keys signed, too" if others > 0 else "")
+
+
+def _named(key: TrustedKey) -> str:
+    return f"{key.name!r} ({key.public.fingerprint})"
 
 
 def _said(key: TrustedKey, why: Outcome) -> str:

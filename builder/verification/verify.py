@@ -1,6 +1,7 @@
 """An image, its signatures, and all that is demanded of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from builder.attest.statement import Statement
 from builder.digest import Digest
@@ -12,6 +13,7 @@ from builder.errors import (
     UnsignedError,
     UntrustedError,
 )
+from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
 from builder.oci import Manifest
 from builder.signatures.collect import Refused, collect
@@ -33,17 +35,17 @@ IMAGE = "image"
 AtHand = Callable[[Digest], Iterator[bytes] | None]
 """The bytes of a blob, ``None`` where they are not here. Nobody has verified them."""
 
-Enough = Callable[[str, Sequence[PublicKey]], None]
-"""Whether these keys are enough for something that is demanded (:data:`IMAGE`, or a predicate's
-kind). Raises UntrustedError, or another PolicyError, where they are not."""
+Enough = Callable[[str, Sequence[PublicKey]], Counted]
+"""Which of these keys count for something that is demanded (:data:`IMAGE`, or a predicate's kind).
+Raises UntrustedError, or another PolicyError, where they are not enough."""
 
 
 @value
 class Verified:
     """An image that is what it is said to be.
 
-    ``claims`` has, for each thing that was demanded, who vouches for it; ``layers`` what the
-    manifest statement says, where one was demanded. ``remarks`` are sentences for people.
+    ``claims`` has, for each thing that was demanded, who vouches for it and counts; ``layers`` what
+    the manifest statement says, where one was demanded. ``remarks`` are sentences for people.
     """
 
     image: Digest
@@ -51,6 +53,8 @@ class Verified:
     layers: tuple[SaidLayer, ...] = field(default=(), repr=False)
     files: int = 0
     """How many files were read and are what the statement says."""
+    absent: int = 0
+    """How many layers of ours have files and were not here to be read."""
     remarks: tuple[str, ...] = ()
 
 
@@ -62,10 +66,11 @@ def any_of(keys: Iterable[PublicKey]) -> Enough:
     """One key will do, whichever: where there is no policy but some keys."""
     known = tuple(keys)
 
-    def enough(what: str, made_by: Sequence[PublicKey]) -> None:
-        if not set(made_by) & set(known):
-            names = ", ".join(key.fingerprint for key in known)
-            raise UntrustedError(f"{what}: signed by none of {names}")
+    def enough(what: str, made_by: Sequence[PublicKey]) -> Counted:
+        if counted := tuple(key for key in made_by if key in known):
+            return Counted(keys=counted)
+        names = ", ".join(key.fingerprint for key in known)
+        raise UntrustedError(f"{what}: signed by none of {names}")
 
     return enough
 
@@ -104,51 +109,63 @@ def verify(
             f"{at}: nobody signed it{_unread(collected.refused)}",
             hint="builder sign signs what was built here",
         )
-    # Only what says so is a signature of the image: that somebody scanned it, or said how it was
-    # made, is none, though some tools take it for one.
-    asked = {IMAGE: (None, SIGNED)} | {str(kind): (PREDICATE_TYPES[kind],) for kind in demanded}
-    claims = {}
-    for what, types in asked.items():
-        said = [item for item in examined.vouched if item.predicate_type in types]
-        if not said:
-            raise _missing(what, examined, _unread(collected.refused), at=at)
-        claims[what] = _best(what, said, enough)
+    claims, told = _claims(examined, demanded, enough, unread=_unread(collected.refused), at=at)
     layers: tuple[SaidLayer, ...] = ()
     if Kind.MANIFEST in demanded:
         layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
-    files = sum(_files(layer, at_hand, at=at) for layer in layers if layer.step is not None)
+    own = [layer for layer in layers if layer.step is not None and layer.files]
+    read = [_files(layer, at_hand, at=at) for layer in own]
     refused = tuple(f"{item.at}: {item.reason}" for item in collected.refused)
     return Verified(
         image=image,
         claims=claims,
         layers=layers,
-        files=files,
-        remarks=(*examined.doubtful, *refused),
+        files=sum(count or 0 for count in read),
+        absent=read.count(None),
+        remarks=(*told, *examined.doubtful, *refused),
     )
 
 
-def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int:
-    """How many files of a layer were looked at; none of one that is not at hand."""
-    if not layer.files or (chunks := at_hand(layer.digest)) is None:
-        return 0
+def _claims(
+    examined: Examined, demanded: Sequence[Kind], enough: Enough, *, unread: str, at: str
+) -> tuple[Mapping[str, Vouched], tuple[str, ...]]:
+    """What vouches for each thing that is demanded, and what is to be told of it."""
+    # Only what says so is a signature of the image: that somebody scanned it, or said how it was
+    # made, is none, though some tools take it for one.
+    asked = {IMAGE: (None, SIGNED)} | {str(kind): (PREDICATE_TYPES[kind],) for kind in demanded}
+    claims: dict[str, Vouched] = {}
+    told: dict[str, None] = {}
+    for what, types in asked.items():
+        said = [item for item in examined.vouched if item.predicate_type in types]
+        if not said:
+            raise _missing(what, examined, unread, at=at)
+        claims[what], remarks = _best(what, said, enough)
+        told |= dict.fromkeys(remarks)
+    return claims, tuple(told)
+
+
+def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int | None:
+    """How many files of a layer were looked at; ``None`` where it is not at hand."""
+    if (chunks := at_hand(layer.digest)) is None:
+        return None
     from builder.verification.layers import index_of  # noqa: PLC0415 - where there is a layer
 
     return check_files(layer, index_of(layer, chunks, at=at), at=at)
 
 
-def _best(what: str, said: Sequence[Vouched], enough: Enough) -> Vouched:
-    """What enough keys vouch for. Of two that differ neither is taken for the other: each needs its
-    own keys. That others say something else, too, is no refusal: whoever has a key that counts no
-    more could make every image untrusted by that. Where none is enough, what most keys vouch for
-    says why."""
+def _best(what: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, tuple[str, ...]]:
+    """What enough keys vouch for, with those that count alone, and what is to be told of others. Of
+    two that differ neither is taken for the other: each needs its own keys. That others say
+    something else, too, is no refusal: whoever has a key that counts no more could make every image
+    untrusted by that. Where none is enough, what most keys vouch for says why."""
     refusals = []
     for item in sorted(said, key=lambda item: -len(item.keys)):
         try:
-            enough(what, item.keys)
+            counted = enough(what, item.keys)
         except PolicyError as error:
             refusals.append(error)
         else:
-            return item
+            return replace(item, keys=counted.keys), counted.remarks
     raise refusals[0]
 
 

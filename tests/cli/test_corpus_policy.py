@@ -338,3 +338,35 @@ def test_the_time_that_a_statement_claims_revives_no_key(here: Project) -> None:
         made = (Signature(keyid="", sig=signer("carol").sign(bare.signed)),)
         in_bundle(here.world, Envelope(payload_type=IN_TOTO, payload=payload, signatures=made))
     refused(here.verify(), 12, f"'carol' is good to {day(-1)}")
+
+
+# --- what is told of keys that do not count -------------------------------------------------------
+
+
+def test_who_vouches_are_the_keys_that_count(here: Project) -> None:
+    """That of an image a revoked key says the same makes it neither better nor worse."""
+    here.policy(keys={"dan": key_entry("dan", state="revoked")})
+    here.accept()
+    here.sign("carol", "dan", "bob")
+    ran = here.verify("--json")
+    assert ran.status == 0, ran.err
+    carol, dan = public("carol").fingerprint, public("dan").fingerprint
+    assert {tuple(keys) for keys in ran.json["claims"].values()} == {(carol,)}
+    assert ran.json["remarks"] == [f"'dan' ({dan}) is revoked: not counted"]
+    assert f"  'dan' ({dan}) is revoked: not counted" in here.verify().out.splitlines()
+
+
+def test_that_an_image_is_grandfathered_is_told(here: Project) -> None:
+    image = here.world.image.digest
+    here.policy(
+        keys={"dan": key_entry("dan", state="revoked")}, more=f"grandfathered: ['{image}']\n"
+    )
+    here.accept()
+    here.sign("dan")
+    ran = here.verify("--json")
+    assert ran.status == 0, ran.err
+    dan = public("dan").fingerprint
+    assert {tuple(keys) for keys in ran.json["claims"].values()} == {(dan,)}
+    assert ran.json["remarks"] == [
+        f"'dan' ({dan}) is revoked, and counts: the digest is listed under 'grandfathered'"
+    ]

@@ -2,6 +2,7 @@
 stand-in's own account of what it was asked."""
 
 import json
+import shlex
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from builder.oci import OCI_INDEX, Manifest
 from tests.cli.conftest import DEMO, Builder, tree
 from tests.registry.images import tiny_image
 from tests.standin.referrers import ReferrersStandIn, referrers_stand_in
+from tests.trust.keys import key_entry, policy_text, signatures
 
 REPOSITORY = "team/hello"
 
@@ -194,3 +196,82 @@ def test_containerd_is_answered_by_what_is_exported_for_it(
     assert asked("no name", image)[0] == 2
     (project / "trust.yaml").write_text("version: 2\n")
     assert asked(pushed, image)[0] == 11
+
+
+def test_a_key_goes_by_its_name_too(builder: Builder, pushed: str, key: Path) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    for name in ("mine", "mine.pub", str(key)):
+        assert builder("verify", pushed, "--key", name).status == 0
+    ran = builder("verify", pushed, "--key", "release.pub")
+    assert ran.status == 2
+    said = f"no file 'release.pub', and no key of that name in {key.parent}"
+    assert said in ran.err
+    assert "builder key list" in ran.err
+
+
+def test_what_sign_shows_can_be_run_as_it_is(builder: Builder, pushed: str, key: Path) -> None:
+    ran = builder("sign", "hello", pushed, "--key", "mine", "--json")
+    assert ran.status == 0, ran.err
+    command = shlex.split(ran.json["commands"][0])
+    assert command[:2] == ["builder", "verify"]
+    assert command[-2:] == ["--key", str(key)]
+    assert builder(*command[1:]).status == 0
+
+
+def test_layers_that_are_not_here_are_counted(
+    builder: Builder, project: Path, key: Path, tmp_path: Path
+) -> None:
+    layout = tmp_path / "layout"
+    assert builder("build", "hello", "--out", layout).status == 0
+    assert builder("sign", "hello", f"oci:{layout}", "--key", "mine").status == 0
+    whole = builder("verify", f"oci:{layout}", "--key", key, "--json")
+    assert (whole.status, whole.json["absent"], whole.json["remarks"]) == (0, 0, [])
+    own = [layer["digest"] for layer in whole.json["layers"] if layer["step"] is not None]
+    (layout / "blobs/sha256" / own[-1].removeprefix("sha256:")).unlink()
+    store = ("--store", tmp_path / "an empty one")
+    ran = builder(*store, "verify", f"oci:{layout}", "--key", key, "--json")
+    assert ran.status == 0, ran.err
+    assert ran.json["absent"] == 1
+    assert ran.json["files"] < whole.json["files"]
+    count = len(whole.json["layers"])
+    said = f"1 of {count} layers are not in the layout: nobody can run it"
+    assert ran.json["remarks"] == [said]
+    told = builder(*store, "verify", f"oci:{layout}", "--key", key).out
+    assert f"1 of our {len(own)} layers are not here to be read" in told
+
+
+def test_a_layout_is_signed_by_no_path_and_is_got_again_where_it_is_damaged(
+    builder: Builder, project: Path, key: Path, tmp_path: Path
+) -> None:
+    layout, moved = tmp_path / "layout", tmp_path / "moved"
+    assert builder("build", "hello", "--out", layout).status == 0
+    assert builder("sign", "hello", f"oci:{layout}", "--key", "mine").status == 0
+    written = b"".join(path.read_bytes() for path in (layout / "blobs/sha256").iterdir())
+    assert str(tmp_path).encode() not in written
+    layout.rename(moved)
+    again = builder("sign", "hello", f"oci:{moved}:hello", "--key", "mine", "--json")
+    assert (again.json["added"], again.json["present"]) == ([], 8)
+    image = builder("verify", f"oci:{moved}", "--key", key, "--json").json["image"]
+    (moved / "blobs/sha256" / image.removeprefix("sha256:")).write_bytes(b"{}")
+    ran = builder("verify", f"oci:{moved}", "--key", key)
+    assert ran.status == 4
+    assert "hint: the layout is damaged: get it again" in ran.err
+
+
+def test_what_the_policy_of_the_project_makes_of_it_is_told_at_once(
+    builder: Builder, project: Path, pushed: str, key: Path
+) -> None:
+    raw = policy_text(
+        keys="".join(map(key_entry, ("ada", "bob", "carol", "dan"))),
+        root="{keys: [ada, bob], threshold: 2}",
+        roles="  image: {keys: [carol, dan], threshold: 1}\n",
+    ).encode()
+    (project / "trust.yaml").write_bytes(raw)
+    (project / "trust.yaml.sig.jsonl").write_bytes(signatures(raw, "ada", "bob") or b"")
+    ran = builder("trust", "init", "--accept-first")
+    assert ran.status == 0, ran.err
+    ran = builder("sign", "hello", pushed, "--key", "mine", "--json")
+    assert ran.status == 0, ran.err
+    assert ran.json["doubt"].startswith(f"{pushed.rpartition(':')[0]}@")
+    ran = builder("sign", "hello", pushed, "--key", "mine")
+    assert "\nby trust.yaml it does not pass yet: " in ran.out

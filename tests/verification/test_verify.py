@@ -9,6 +9,7 @@ from builder.attest.dsse import Signature
 from builder.attest.statement import Statement, Subject
 from builder.digest import Digest
 from builder.errors import ExpiredError, UnsignedError, UntrustedError
+from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
 from builder.oci import OCI_MANIFEST, Descriptor
 from builder.signatures.place import Listed
@@ -42,10 +43,12 @@ def signed(place: MemoryPlace, *signers: MemorySigner, text: str) -> None:
         )
 
 
-def good_one(what: str, made_by: Sequence[PublicKey]) -> None:
+def good_one(what: str, made_by: Sequence[PublicKey]) -> Counted:
     """A policy in which one key counts, and two are revoked."""
     if GOOD.public not in made_by:
         raise ExpiredError(f"{what}: {len(made_by)} that do not count")
+    remarks = tuple(f"{key.fingerprint} is revoked" for key in made_by if key != GOOD.public)
+    return Counted(keys=(GOOD.public,), remarks=remarks)
 
 
 @pytest.mark.parametrize("thieves", [(STOLEN,), (STOLEN, GONE)])
@@ -62,6 +65,14 @@ def test_who_stole_a_key_cannot_make_everything_untrusted(
     assert sbom.predicate == {"by": "good"}, "what is believed is what the good key says"
 
 
+def test_who_does_not_count_is_told_once_and_vouches_for_nothing() -> None:
+    place = MemoryPlace()
+    signed(place, STOLEN, GOOD, text="good")
+    found = verify(TARGET.digest, place, keys=KNOWN, enough=good_one, demanded=[Kind.SBOM])
+    assert {claim.keys for claim in found.claims.values()} == {(GOOD.public,)}
+    assert found.remarks == (f"{STOLEN.public.fingerprint} is revoked",)
+
+
 def test_where_nothing_is_enough_the_refusal_is_of_what_most_say() -> None:
     place = MemoryPlace()
     signed(place, STOLEN, text="one")
@@ -71,9 +82,10 @@ def test_where_nothing_is_enough_the_refusal_is_of_what_most_say() -> None:
 
 
 def test_keys_that_say_different_things_are_not_added_up() -> None:
-    def both(what: str, made_by: Sequence[PublicKey]) -> None:
+    def both(what: str, made_by: Sequence[PublicKey]) -> Counted:
         if len(made_by) < 2:
             raise UntrustedError(f"{what}: one of two")
+        return Counted(keys=tuple(made_by))
 
     place = MemoryPlace()
     signed(place, GOOD, text="one")

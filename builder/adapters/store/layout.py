@@ -22,7 +22,7 @@ from builder.oci import Descriptor
 READ_LIMIT = 256 << 20
 """The most bytes that ``read`` takes into memory unless told otherwise."""
 _BUFFER = 1 << 17
-_VERIFY = "run `builder store verify --repair` to drop it, then build again"
+_REPAIR = "run `builder store verify --repair` to drop it, then build again"
 
 
 class FileStore:
@@ -32,12 +32,18 @@ class FileStore:
     and every lock holds the lease of the store while it lasts; a build holds ``lease`` from its
     first question to its last write.
 
+    Args:
+        root: Its directory.
+        remedy: What helps where bytes are not what they must be: a layout that came from somewhere
+            is not repaired as the store of this machine is.
+
     Raises:
         EnvironmentFault: ``root`` is something else than a layout that we can use. Any method, for
             what the disk refuses (no space, no permission).
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, remedy: str = _REPAIR) -> None:
+        self._remedy = remedy
         self.paths = Paths(root)
         self.paths.check()
         self.guards = Guards(self.paths)
@@ -165,7 +171,7 @@ class FileStore:
             raise IntegrityError(
                 f"{self.paths.at}: blob {descriptor.digest}: expected {descriptor.size} bytes,"
                 f" got {os.lstat(self.paths.blob(descriptor.digest)).st_size}",
-                hint=_VERIFY,
+                hint=self._remedy,
             )
         self.named.set(name, descriptor)
 
@@ -236,4 +242,6 @@ class FileStore:
         )
 
     def _corrupt(self, digest: Digest, got: Digest) -> NoReturn:
-        raise IntegrityError(f"{self.paths.at}: blob {digest}: the bytes are {got}", hint=_VERIFY)
+        raise IntegrityError(
+            f"{self.paths.at}: blob {digest}: the bytes are {got}", hint=self._remedy
+        )
