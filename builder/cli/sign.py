@@ -60,6 +60,8 @@ def command(
         notarised = None if notary is None else notary.sign(signed.spot, signed.images)
     document, text = signed.document(), signed.text()
     aside = ["with the public key in cosign.pub:", *signed.commands()]
+    if by_policy := signed.policy_commands():
+        aside += ["with the trust.yaml of the project:", *by_policy]
     if notarised is not None:
         document["notation"] = notarised.document()
         text += f"\n{notarised.text()}"

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from builder.adapters.store import FileStore
+from builder.cli.places import Spot
+from builder.cli.signing import Signed
 from builder.digest import Digest
 from builder.oci import Descriptor, Manifest
+from builder.signatures.publish import Published
 from builder.sigstore import carriers
 from tests.cli.conftest import Builder, tree
+from tests.registry.images import tiny_image
+from tests.signatures.memory_place import MemoryPlace
 from tests.signers import ed, p256
 
 
@@ -195,3 +200,37 @@ def test_without_a_key_the_policy_of_the_project_says_who_may_sign(
     file = project / "trust.yaml"
     file.write_text(file.read_text().replace("owner: mine", "owner: somebody"))
     assert builder("verify", f"oci:{layout}").status == 11, "it is not what was accepted"
+
+
+def test_every_tool_that_reads_registries_is_given_its_commands() -> None:
+    image = tiny_image(b"signed").manifest
+    spot = Spot(
+        reference="registry.example/acme/hello:t",
+        repository="registry.example/acme/hello",
+        open=MemoryPlace,
+        top=lambda: image,
+    )
+    done = Signed(
+        spot=spot,
+        images=(image.descriptor,),
+        signer=p256(),
+        published=Published(added=(), present=8),
+    )
+    name = f"registry.example/acme/hello@{image.digest}"
+    assert done.commands() == (
+        f"builder verify {name} --key cosign.pub",
+        f"cosign verify --key cosign.pub --insecure-ignore-tlog=true {name}",
+        "cosign verify-attestation --key cosign.pub --type slsaprovenance1"
+        f" --insecure-ignore-tlog=true {name}",
+    )
+    by_policy = done.policy_commands()
+    assert done.document()["policy_commands"] == list(by_policy)
+    assert by_policy == (
+        "builder trust export --format containers --out containers",
+        "skopeo --policy containers/policy.json --registries.d containers/registries.d copy"
+        f" --remove-signatures docker://{name} dir:copy",
+        f"cp -r containers/. /etc/containers && podman pull {name}",
+        "builder trust export --format containerd --out containerd",
+        "cp containerd/bin/builder /opt/containerd/image-verifier/bin/"
+        f" && ctr image pull {name}",
+    )
