@@ -11,7 +11,15 @@ from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.errors import ProjectError, UsageError
 from builder.lock import codec
-from builder.trust.names import FILE, PAYLOAD_TYPE, SIGNATURES, WAIVER_SIGNATURES, WAIVER_TYPE
+from builder.trust.names import (
+    FILE,
+    PAYLOAD_TYPE,
+    ROOT,
+    SIGNATURES,
+    WAIVER,
+    WAIVER_SIGNATURES,
+    WAIVER_TYPE,
+)
 
 if TYPE_CHECKING:
     from builder.keys.public import PublicKey
@@ -62,7 +70,7 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
     before = [
         read_policy(text.raw, file=text.file) for text in site.project.versions.history.values()
     ]
-    _one_of([key for item in (policy, *before) for key in item.root_keys], signer.public, "root")
+    _one_of([key for item in (policy, *before) for key in item.root_keys], signer.public, ROOT)
     envelope = signed(latest.raw, PAYLOAD_TYPE, signer)
     file = FILE + SIGNATURES
 
@@ -93,10 +101,10 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
     from builder.trust.waivers import payload
 
     policy = _holding(site)
-    role = policy.roles.get("waiver")
+    role = policy.roles.get(WAIVER)
     if role is None:
-        raise ProjectError(f"{FILE}: no role 'waiver', so that nobody's signature would count")
-    _one_of(list(policy.keys_of(role)), signer.public, "waiver")
+        raise ProjectError(f"{FILE}: no role {WAIVER!r}, so that nobody's signature would count")
+    _one_of(list(policy.keys_of(role)), signer.public, WAIVER)
     known = site.project.waivers
     for name in names:
         if name not in known:

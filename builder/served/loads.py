@@ -136,8 +136,11 @@ def _one(
             own = [project.models[model] for model in variant.models]
         else:
             own = list(project.models.values())
-        find = by_path if name.is_path else by_hub_id
-        pin, place = find(given, name, own, alone=variant is not None and len(own) == 1)
+        if name.is_path:
+            alone = variant is not None and len(own) == 1
+            pin, place = by_path(given, name, own, alone=alone)
+        else:
+            pin, place = by_hub_id(given, name, own)
         if not pin.files:
             raise Unmapped(f"no files of {pin.name} are locked", f"builder lock {pin.name}")
     except Unmapped as error:

@@ -7,34 +7,28 @@ from pathlib import Path, PurePosixPath
 from builder.compose.container import Container
 from builder.compose.weights import Named, cache_of
 from builder.lock.model import ModelPin
-from builder.models.place import Place
+from builder.models.place import Place, cache_name, plain, snapshot
 from builder.served.mounts import Found, Unmapped, on_host, real_path
 
 
-def by_hub_id(
-    given: Container, name: Named, pins: Sequence[ModelPin], *, alone: bool
-) -> tuple[ModelPin, Place]:
+def by_hub_id(given: Container, name: Named, pins: Sequence[ModelPin]) -> tuple[ModelPin, Place]:
     """A name at the hub: the pin of that repository, in the hub's cache of the container.
 
     Raises:
         Unmapped: There is none, or it would be loaded at another commit.
     """
-    del alone  # the repository decides
     matching = [pin for pin in pins if pin.repository.casefold() == name.text.casefold()]
     wanted = [pin for pin in matching if pin.commit.hex == name.revision] or matching
     if len(wanted) != 1:
         raise _not_one(wanted, f"the repository {name.text!r}")
     (pin,) = wanted
     found = on_host(given, PurePosixPath(cache_of(given)))
-    held = real_path(found, found.path / f"models--{pin.repository.replace('/', '--')}")
+    held = real_path(found, found.path / cache_name(pin.repository))
     _check_revision(pin, name.revision, held)
-    snapshot = held / "snapshots" / pin.commit.hex
-    if not snapshot.is_dir():
-        raise Unmapped(f"{str(snapshot)!r} is not there", _fetch(found.path, cache=True))
-    root = Path(os.path.realpath(found.mount.source))
-    return pin, Place(
-        root=root, directory=snapshot, scratch=held / ".builder", blobs=held / "blobs"
-    )
+    place = snapshot(pin, held, root=Path(os.path.realpath(found.mount.source)))
+    if not place.directory.is_dir():
+        raise Unmapped(f"{str(place.directory)!r} is not there", _fetch(found.path, cache=True))
+    return pin, place
 
 
 def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
@@ -94,7 +88,7 @@ def by_path(
     root = Path(os.path.realpath(found.mount.source))
     if not root.is_dir():
         root = directory
-    return pin, Place(root=root, directory=directory, scratch=directory / ".cache/huggingface/b")
+    return pin, plain(directory, root=root)
 
 
 def _named_after(
@@ -150,7 +144,7 @@ def _names(pin: ModelPin) -> frozenset[str]:
 
 
 def _held(pin: ModelPin) -> str:
-    return f"models--{pin.repository.replace('/', '--')}".casefold()
+    return cache_name(pin.repository).casefold()
 
 
 def _not_one(pins: Sequence[ModelPin], what: str) -> Unmapped:

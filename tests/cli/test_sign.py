@@ -217,20 +217,19 @@ def test_every_tool_that_reads_registries_is_given_its_commands() -> None:
         published=Published(added=(), present=8),
     )
     name = f"registry.example/acme/hello@{image.digest}"
+    by_key, offline = "--key cosign.pub", "--insecure-ignore-tlog=true"
     assert done.commands() == (
-        f"builder verify {name} --key cosign.pub",
-        f"cosign verify --key cosign.pub --insecure-ignore-tlog=true {name}",
-        "cosign verify-attestation --key cosign.pub --type slsaprovenance1"
-        f" --insecure-ignore-tlog=true {name}",
+        f"builder verify {name} {by_key}",
+        f"cosign verify {by_key} {offline} {name}",
+        f"cosign verify-attestation {by_key} --type slsaprovenance1 {offline} {name}",
     )
     by_policy = done.policy_commands()
     assert done.document()["policy_commands"] == list(by_policy)
+    exported = "--policy containers/policy.json --registries.d containers/registries.d"
     assert by_policy == (
         "builder trust export --format containers --out containers",
-        "skopeo --policy containers/policy.json --registries.d containers/registries.d copy"
-        f" --remove-signatures docker://{name} dir:copy",
+        f"skopeo {exported} copy --remove-signatures docker://{name} dir:copy",
         f"cp -r containers/. /etc/containers && podman pull {name}",
         "builder trust export --format containerd --out containerd",
-        "cp containerd/bin/builder /opt/containerd/image-verifier/bin/"
-        f" && ctr image pull {name}",
+        f"cp containerd/bin/builder /opt/containerd/image-verifier/bin/ && ctr image pull {name}",
     )

@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from cryptography.hazmat.primitives import serialization
-
 from builder import canonical
 from builder.adapters.wheelhouse import Wheelhouse
 from builder.digest import Digest
@@ -26,7 +24,7 @@ from tests.claims import Claims
 from tests.commands import ROOT, Builder, CommandError, clean_environment, download_cache, run
 from tests.models.signing import IGNORED, altered, model_signature
 from tests.models.worlds import lay, pin_of
-from tests.signers import MemorySigner, p256
+from tests.signers import p256
 
 _PACKAGES = Path(__file__).with_suffix(".txt")
 _WHEEL = {
@@ -128,7 +126,7 @@ class _Meeting:
         self.other = lay(place / "other", self.files | {"config.json": config})
         for name, signer in (("signer", p256()), ("stranger", p256("b"))):
             (place / f"{name}.pub").write_bytes(signer.public.pem)
-            (place / f"{name}.key").write_bytes(_private(signer))
+            (place / f"{name}.key").write_bytes(signer.pem)
         environment = clean_environment(PYTHONPATH=str(ROOT), HOME=str(place))
         project = place / "project"
         self.builder = Builder(store=place / "store", project=project, environment=environment)
@@ -232,11 +230,3 @@ def _ours(both: _Meeting, claims: Claims) -> Iterator[_Case]:
         file = both.write(f"{what}.sig", raw)
         claims.equal(f"generated, {what}: status", both.ours(file)[0], status)
         yield what, both.model, file
-
-
-def _private(signer: MemorySigner) -> bytes:
-    return signer.private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
