@@ -9,13 +9,12 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_policy import holding
 from builder.digest import Digest
-from builder.errors import EnvironmentFault, ProjectError, UsageError
-from builder.trust.names import FILE
+from builder.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
-    from builder.trust.model import Policy
 
 FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
 
@@ -73,23 +72,16 @@ def export(
     )
 
 
-def _policy(site: Site) -> "Policy":
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
-    return policy
-
-
 def _notation(site: Site, certificates: Sequence[Path]) -> "Export":
     from builder.cli.notation import chain_of
     from builder.trust.export.notation import notation
 
-    policy = _policy(site)
+    policy = holding(site)
     return notation(policy, [chain_of(file) for file in certificates], today=site.today)
 
 
 def _made(site: Site, form: str, *, reject: bool) -> "Export":
-    policy = _policy(site)
+    policy = holding(site)
     match form:
         case "containers":
             from builder.trust.export.containers import containers

@@ -7,8 +7,9 @@ from pathlib import Path
 from builder.adapters.keys.signers import read_public_file
 from builder.cli.places import Spot
 from builder.cli.site import Site
+from builder.cli.trust_policy import trusting
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, UsageError
+from builder.errors import GoneError, IntegrityError
 from builder.keys.public import PublicKey
 from builder.oci import Index, Platform
 from builder.reference import Reference
@@ -36,13 +37,9 @@ def by_policy(site: Site, spot: Spot) -> Trusted:
 
     Raises:
         UsageError: There is none.
+        UntrustedError, ExpiredError: It does not hold here.
     """
-    hint = "give a public key with --key"
-    if site.homeless:
-        raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise UsageError("no key is trusted: the project has no trust.yaml", hint=hint)
+    policy = trusting(site)
     from builder.trust.judge import enough_for, public_keys
 
     repository = None if spot.layers is not None else Reference.parse(spot.repository)
