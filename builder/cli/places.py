@@ -41,13 +41,14 @@ class Spot:
 
 
 def spot_of(text: str, *, world: World, at: str) -> Spot:
-    """``REGISTRY/REPOSITORY:TAG``, ``...@DIGEST``, ``oci:DIR`` or ``oci:DIR:NAME``.
+    """``REGISTRY/REPOSITORY:TAG``, ``...@DIGEST``, ``oci:DIR`` or ``oci:DIR:NAME``. What begins as
+    no reference does (``./DIR``, ``/DIR``) needs no ``oci:``.
 
     Raises:
         UsageError: It is none of them, or a layout of several images and none is named.
         ProjectError: There is no layout in the directory.
     """
-    if text.startswith(_LAYOUT):
+    if text.startswith((_LAYOUT, "/", "./", "../")):
         return _in_layout(text.removeprefix(_LAYOUT), at=at)
     reference = Reference.parse(text, at=at)
     if reference.tag is None and reference.digest is None:
