@@ -131,7 +131,8 @@ def prove(claims: Claims) -> None:
     try:
         program = debian_tool("notation", LATEST, "usr/bin/notation")
     except CommandError as error:
-        claims.not_run("signatures as notation reads them", error.said or str(error))
+        why = error.said or str(error)
+        claims.not_run("signatures as notation reads them", why, wants=LATEST)
         return
     with TemporaryDirectory(prefix="builder-notation-") as name, ExitStack() as stack:
         scratch = Path(name)
