@@ -9,8 +9,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from builder.errors import IntegrityError
 from builder.lock.model import ModelPin
@@ -97,7 +98,7 @@ class Place:
         fresh.replace(named)
 
     @contextmanager
-    def open(self, real: Path) -> Iterator[tuple[BinaryIO, Identity]]:
+    def open(self, real: Path) -> Iterator[tuple[FileIO, Identity]]:
         """Open what :meth:`find` found. It must stay as it is until the block ends.
 
         Raises:

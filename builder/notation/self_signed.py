@@ -3,7 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_der_public_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -42,11 +46,13 @@ def self_signed(signer: Signer, subject: str, *, now: datetime, days: int) -> Ch
     name = _name(subject)
     since = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     identity = canonical.encode([signer.public.fingerprint, subject, since.isoformat(), days])
+    public = load_der_public_key(signer.public.spki)
+    assert isinstance(public, EllipticCurvePublicKey)
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
-        .public_key(load_der_public_key(signer.public.spki))  # type: ignore[arg-type]  # P-256
+        .public_key(public)
         .serial_number(1 + int(Digest.of(identity).hex[:38], 16))
         .not_valid_before(since)
         .not_valid_after(since + timedelta(days=days, seconds=-1))
