@@ -33,6 +33,7 @@ from tests.real import (
     main_recipe,
     model_signing,
     notation,
+    printed,
     reading,
     signatures,
     trust,
@@ -52,6 +53,7 @@ def main() -> int:
     )
     keys.prove(claims)
     signatures.prove(claims)
+    printed.prove(claims)
     notation.prove(claims)
     bills.prove(claims)
     trust.prove(claims)
