@@ -20,14 +20,6 @@ from tests.signers import ed, p256
 
 
 @pytest.fixture
-def layout(builder: Builder, project: Path, tmp_path: Path) -> Path:
-    """The project's image in a layout, not signed yet."""
-    directory = tmp_path / "layout"
-    assert builder("build", "hello", "--out", directory).status == 0
-    return directory
-
-
-@pytest.fixture
 def key(tmp_path: Path) -> Path:
     """A private key without a password, and beside it its public half."""
     file = tmp_path / "key.pem"
