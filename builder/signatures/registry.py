@@ -149,7 +149,9 @@ class _List:
 
     def jitter(self, attempt: int) -> float:
         """Between 0 and 1, another for other entries and attempts: signers that got in each other's
-        way do not meet again."""
+        way do not meet again. 0 the first time, when nobody has."""
+        if attempt == 0:
+            return 0.0
         text = "".join(str(entry) for entry in self._wanted[:1]) + str(attempt)
         return int(Digest.of(text.encode()).hex[:4], 16) / 0xFFFF
 

@@ -201,12 +201,9 @@ def test_where_the_server_does_not_know_the_type_the_document_speaks(
 @pytest.mark.parametrize(
     ("announced", "said"),
     [
-        (
-            None,
-            f"{MANIFEST_LIMIT + 1} bytes, more than the {MANIFEST_LIMIT} bytes that are allowed",
-        ),
-        (1 << 50, f"{1 << 50} bytes, more than the {MANIFEST_LIMIT} bytes that are allowed"),
-        (-1, f"more than the {MANIFEST_LIMIT} bytes that are allowed"),
+        (None, f"{MANIFEST_LIMIT + 1} bytes, "),
+        (1 << 50, f"{1 << 50} bytes, "),
+        (-1, ""),
     ],
     ids=["announced", "announced, and never sent", "unannounced"],
 )
@@ -225,7 +222,8 @@ def test_a_manifest_over_the_limit_is_not_read_to_its_end(
     with pytest.raises(IntegrityError) as caught:
         client.manifest(tag(registry))
     assert caught.value.message == (
-        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends {said}"
+        f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t sends {said}more than the"
+        f" {MANIFEST_LIMIT} bytes that are allowed"
     )
     assert registry.asked() == ["GET /v2/team/app/manifests/t"]
 
