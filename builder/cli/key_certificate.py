@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from builder.cli import show
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 
 
 @click.command("certificate")
@@ -33,7 +33,7 @@ from builder.cli.settings import Settings, command_with_settings, shared_options
 @click.option("--allow-plaintext", is_flag=True, help="Take a key without a password, too.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write it there instead of to stdout.",
 )

@@ -7,7 +7,7 @@ import click
 
 from builder.cli import show
 from builder.cli.key_shown import document
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--plaintext", is_flag=True, help="With --private and --out: not encrypted (PKCS#8).")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write it there instead of to stdout.",
 )

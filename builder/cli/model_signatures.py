@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from builder.adapters.given_file import read_given
 from builder.cli.site import Site
 from builder.errors import IntegrityError, SignatureError, UsageError
 from builder.lock.model import ModelPin
@@ -189,8 +190,4 @@ def _meant(text: str, names: Sequence[str]) -> tuple[str, Path]:
 def _bytes(file: Path) -> bytes:
     from builder.models.signature import LIMIT
 
-    try:
-        with file.open("rb") as stream:
-            return stream.read(LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"--signature {file}: cannot be read: {error.strerror}") from error
+    return read_given(file, limit=LIMIT, at=f"--signature {file}")

@@ -1,5 +1,6 @@
 """From what a person writes to the place where an image and its signatures are."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Spot:
     """What the reference names now."""
     layers: FileStore | None = None
     """The layout that the image is in."""
+    names: tuple[str, ...] = ()
+    """What else is in that layout, and has a name."""
 
     def at_hand(self, digest: Digest, store: FileStore) -> Iterator[bytes] | None:
         """A blob of the layout, or of the store of this machine."""
@@ -49,6 +52,11 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
     """
     if text.startswith(_LAYOUT):
         return _in_layout(text.removeprefix(_LAYOUT), at=at)
+    if text.startswith((".", "/")) and os.path.isdir(text):  # noqa: PTH112 - text is any
+        raise UsageError(
+            f"{at}: {text!r} is a directory, and no place in a registry",
+            hint=f"oci:{text} is meant",
+        )
     reference = Reference.parse(text, at=at)
     if reference.tag is None and reference.digest is None:
         raise UsageError(f"{at}: {text!r} names neither a tag nor a digest", hint="add :TAG")
@@ -78,7 +86,7 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
 def _in_layout(text: str, *, at: str) -> Spot:
     directory, _, name = text.partition(":")
     path = Path(directory)
-    if not (path / "oci-layout").is_file():
+    if not os.path.isfile(path / "oci-layout"):  # noqa: PTH113 - also where that cannot be asked
         raise ProjectError(
             f"{at}: {directory!r} is not an OCI image layout: it has no file 'oci-layout'",
             hint="builder build V --out DIR makes one",
@@ -91,6 +99,7 @@ def _in_layout(text: str, *, at: str) -> Spot:
             hint=f"oci:{directory}:NAME, it has: {', '.join(named) or 'none'}",
         )
     name = name or named[0]
+    others = tuple(other for other in named if other != name)
 
     def top() -> Manifest | Index | None:
         return LayoutPlace(store).tagged(name)
@@ -101,4 +110,5 @@ def _in_layout(text: str, *, at: str) -> Spot:
         open=lambda: LayoutPlace(FileStore(path)),
         top=top,
         layers=store,
+        names=others,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.cli import show
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.errors import ProjectError, UsageError
 from builder.lock import codec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--key", required=True, metavar="KEY", help="As builder sign takes it.")
 @click.option(
     "--public",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="The public half of a key that a command keeps (exec:).",
 )

@@ -31,13 +31,15 @@ def by_keys(files: Sequence[Path]) -> Trusted:
     return Trusted(keys=given, enough=lambda _: any_of(given))
 
 
-def by_policy(site: Site, spot: Spot) -> Trusted:
+def by_policy(site: Site, spot: Spot, *, hint: str = "give a public key with --key") -> Trusted:
     """Those of the project's trust policy.
+
+    Args:
+        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
     """
-    hint = "give a public key with --key"
     if site.homeless:
         raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
     policy = site.project.policy(today=site.today)
@@ -66,7 +68,8 @@ def verify_at(
     """
     top = spot.top()
     if top is None:
-        raise GoneError(f"{spot.reference}: there is no such image")
+        told = f"the layout has: {', '.join(spot.names)}" if spot.names else None
+        raise GoneError(f"{spot.reference}: there is no such image", hint=told)
     place, image = spot.open(), top.digest
     if isinstance(top, Index):
         enough = trusted.enough(image)
