@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from builder.cli.settings import NamedPath
+
 PUBLIC = click.option(
     "--public",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -15,7 +17,7 @@ ALLOW_PLAINTEXT = click.option(
 )
 OUT = click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write it there instead of to stdout.",
 )

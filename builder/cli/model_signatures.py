@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from builder.cli.given import given_file
+from builder.adapters.given_file import read_given
 from builder.cli.site import Site
 from builder.cli.trust_policy import trusting
 from builder.errors import IntegrityError, SignatureError, UsageError
@@ -66,7 +66,7 @@ def read(
     trusted, enough = _of_files(keys) if keys else _of_policy(site)
     found: dict[str, list[tuple[Path, ModelSignature]]] = {}
     for name, file in files:
-        raw = given_file(file, limit=LIMIT, option="--signature")
+        raw = read_given(file, limit=LIMIT, at=f"--signature {file}")
         signature = read_model_signature(raw, keys=trusted, at=str(file))
         found.setdefault(name, []).append((file, signature))
     for name, several in found.items():

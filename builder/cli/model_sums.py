@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builder.adapters.given_file import read_given
 from builder.cli import show
-from builder.cli.given import given_file
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site
 from builder.digest import directory_digest
@@ -36,7 +36,7 @@ def published(file: Path | None) -> "Published | None":
     from builder.models.checksums import LIMIT, read_checksums
     from builder.models.published import Published
 
-    data = given_file(file, limit=LIMIT)
+    data = read_given(file, limit=LIMIT)
     return Published(at=str(file), digests=read_checksums(data, at=str(file)))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.cli.given import given_file
+from builder.adapters.given_file import read_given
 from builder.cli.places import Spot
 from builder.cli.world import moment
 from builder.keys.signer import Signer
@@ -25,7 +25,7 @@ def chain_of(file: Path) -> Chain:
         UsageError: It cannot be read, or is for a key that Notation has no signatures of.
         IntegrityError: It has no certificates that Notation takes.
     """
-    return read_chain(given_file(file, limit=CHAIN_LIMIT), at=str(file))
+    return read_chain(read_given(file, limit=CHAIN_LIMIT), at=str(file))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

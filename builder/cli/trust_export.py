@@ -1,17 +1,20 @@
 """``builder trust export``."""
 
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
 
+from builder import durable
 from builder.cli import show
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.cli.trust_policy import holding
 from builder.digest import Digest
-from builder.errors import EnvironmentFault, UsageError
+from builder.errors import UsageError
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
@@ -29,7 +32,7 @@ FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     metavar="DIR",
     required=True,
     help="Where the files go; none of them may be there.",
@@ -110,15 +113,15 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
     for name in files:
-        if (out / name).exists():
+        if os.path.lexists(out / name):
             raise UsageError(f"{out / name}: is there already", hint="give another directory")
-    try:
+    with ExitStack() as undo, durable.writing(out):
         for name, data in files.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                file.write(data)
-            if data.startswith(b"#!"):
-                path.chmod(0o755)
-    except OSError as error:
-        raise EnvironmentFault(f"{error.filename}: cannot be written: {error.strerror}") from error
+            mode = 0o755 if data.startswith(b"#!") else 0o644
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            with durable.staged(temporary, data, mode):
+                path.hardlink_to(temporary)
+            undo.callback(path.unlink, missing_ok=True)
+        undo.pop_all()

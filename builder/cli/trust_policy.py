@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from builder.trust.chain import Text
     from builder.trust.model import Policy
 
+KEY_HINT = "give a public key with --key"
+
 
 def latest(site: Site) -> "Text":
     """The policy that is there, whether or not anybody accepted it.
@@ -36,13 +38,15 @@ def holding(site: Site) -> "Policy":
     return policy
 
 
-def trusting(site: Site) -> "Policy":
-    """As :func:`holding`, for those who would be content with keys on the command line.
+def trusting(site: Site, *, hint: str = KEY_HINT) -> "Policy":
+    """As :func:`holding`, for those who say whom to trust, or have the policy say it.
+
+    Args:
+        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
     """
-    hint = "give a public key with --key"
     if site.homeless:
         raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
     policy = site.project.policy(today=site.today)

@@ -7,7 +7,7 @@ from pathlib import Path
 from builder.adapters.keys.signers import read_public_file
 from builder.cli.places import Spot
 from builder.cli.site import Site
-from builder.cli.trust_policy import trusting
+from builder.cli.trust_policy import KEY_HINT, trusting
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError
 from builder.keys.public import PublicKey
@@ -32,14 +32,17 @@ def by_keys(files: Sequence[Path]) -> Trusted:
     return Trusted(keys=given, enough=lambda _: any_of(given))
 
 
-def by_policy(site: Site, spot: Spot) -> Trusted:
+def by_policy(site: Site, spot: Spot, *, hint: str = KEY_HINT) -> Trusted:
     """Those of the project's trust policy.
+
+    Args:
+        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
         UntrustedError, ExpiredError: It does not hold here.
     """
-    policy = trusting(site)
+    policy = trusting(site, hint=hint)
     from builder.trust.judge import enough_for, public_keys
 
     repository = None if spot.layers is not None else Reference.parse(spot.repository)
@@ -63,7 +66,8 @@ def verify_at(
     """
     top = spot.top()
     if top is None:
-        raise GoneError(f"{spot.reference}: there is no such image")
+        told = f"the layout has: {', '.join(spot.names)}" if spot.names else None
+        raise GoneError(f"{spot.reference}: there is no such image", hint=told)
     place, image = spot.open(), top.digest
     if isinstance(top, Index):
         enough = trusted.enough(image)

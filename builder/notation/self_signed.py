@@ -24,6 +24,7 @@ _DEMANDED = {
     NameOID.ORGANIZATION_NAME: "O",
 }
 """What Notation looks for in the name of whoever signs."""
+_SUBJECT_LIMIT = 1024
 _EXAMPLE = "as in --subject 'CN=release,O=Acme,ST=Berlin,C=DE'"
 _ECDSA_SHA256 = bytes.fromhex("300a06082a8648ce3d040302")  # RFC 5758, 3.2
 _SEQUENCE, _BIT_STRING = 0x30, 0x03
@@ -83,10 +84,15 @@ def _usage() -> x509.KeyUsage:
 
 
 def _name(subject: str) -> x509.Name:
+    if len(subject) > _SUBJECT_LIMIT:
+        raise UsageError(
+            f"--subject: {len(subject)} characters, the limit is {_SUBJECT_LIMIT}", hint=_EXAMPLE
+        )
     try:
         name = x509.Name.from_rfc4514_string(subject)
     except ValueError as error:
-        raise UsageError(f"--subject: {subject!r}: {error}", hint=_EXAMPLE) from error
+        told = str(error) or "expected parts as in RFC 4514, NAME=TEXT with commas between them"
+        raise UsageError(f"--subject: {subject!r}: {told}", hint=_EXAMPLE) from error
     kinds = [attribute.oid for attribute in name]
     lacking = [short for oid, short in _DEMANDED.items() if oid not in kinds]
     if lacking:

@@ -6,9 +6,14 @@ from pathlib import Path, PurePosixPath
 
 from builder.compose.container import Container
 from builder.compose.weights import Named, cache_of
+from builder.errors import ProjectError
 from builder.lock.model import ModelPin
 from builder.models.place import Place, cache_name, plain, snapshot
+from builder.project_files import Files
 from builder.served.mounts import Found, Unmapped, on_host, real_path
+
+_REF_LIMIT = 4096
+"""The most bytes of what says the commit of a branch; a commit has 40."""
 
 
 def by_hub_id(given: Container, name: Named, pins: Sequence[ModelPin]) -> tuple[ModelPin, Place]:
@@ -42,13 +47,16 @@ def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
     if not asked.isprintable() or asked.startswith("/") or ".." in asked:
         raise Unmapped(f"--revision {asked!r} is none of the hub's", hint)
     try:
-        commit = (held / "refs" / asked).read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
+        said = Files(held).read(f"refs/{asked}", limit=_REF_LIMIT)
+    except ProjectError as error:
+        raise Unmapped(f"{str(held)!r}: {error.message}", hint) from None
+    if said is None:
         raise Unmapped(
             f"it is loaded at {asked!r}, and no file in {str(held / 'refs')!r} says which commit"
             " that is",
             hint,
-        ) from None
+        )
+    commit = said.decode("ascii", "replace").strip()
     if commit != pin.commit.hex:
         raise Unmapped(
             f"it is loaded at {asked!r}, which is {commit[:60]!r} in the cache, the lock has"
