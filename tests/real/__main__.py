@@ -37,6 +37,7 @@ from tests.real import (
     reading,
     signatures,
     trust,
+    weights,
 )
 from tests.real.unavailable import stated
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
@@ -59,6 +60,7 @@ def main() -> int:
     trust.prove(claims)
     engines.prove(claims)
     model_signing.prove(claims)
+    weights.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
     containers.prove(claims)
