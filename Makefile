@@ -38,7 +38,7 @@ venv: $(VENV)/.bytecode ## prepare .venv for running builder
 .PHONY: image
 image: venv ## bake a variant: make image VARIANT=demo; PUSH=REF or OUT=DIR, and SIGN=1
 	@$(VENV)/bin/builder build $(VARIANT) $(if $(PUSH),--push '$(PUSH)') $(if $(OUT),--out '$(OUT)') \
-		$(if $(SIGN),--sign '$(SIGN:1=release)') $(ARGS)
+		$(if $(SIGN),--sign '$(if $(filter-out 1,$(SIGN)),$(SIGN),release)') $(ARGS)
 
 .PHONY: demo
 demo: venv ## bake, sign and verify the demo, offline, from the files in this repository alone

@@ -21,6 +21,8 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?")
 _REPOSITORY_LIMIT = 255
+_LIMIT = 1024
+"""More than the longest of all parts come to: what is longer is not looked at."""
 _USER = re.compile(r".*@(?=[^@]*[./])", re.DOTALL)
 """What stands before a host: of a URL the user, often with a password."""
 
@@ -41,6 +43,8 @@ class Reference:
         Raises:
             UsageError: It does not follow the grammar; the message names the part.
         """
+        if len(text) > _LIMIT:
+            raise UsageError(f"{at}: {len(text)} characters, the limit is {_LIMIT}")
         _refuse_user(text, at=at)
         rest, separator, encoded = text.partition("@")
         digest = (

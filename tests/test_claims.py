@@ -8,6 +8,7 @@ import pytest
 
 from tests.claims import Claims
 from tests.commands import ROOT, CommandError, run
+from tests.real import containers, genesis_facts
 from tests.real.unavailable import NAMES, stated
 
 
@@ -127,3 +128,14 @@ def test_ci_states_what_it_goes_without() -> None:
     options = stated(shlex.split(arguments, comments=True))
     assert options.unavailable == 0
     assert set(options.without) <= set(NAMES)
+
+
+@pytest.mark.parametrize("module", [containers, genesis_facts], ids=["containers", "genesis"])
+def test_what_reads_a_copy_of_a_repository_says_so_where_there_is_none(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BUILDER_MIRRORS", raising=False)
+    for without, status in ((NAMES, 0), ((), 1)):
+        claims = Claims("title", unavailable=0, without=without)
+        module.prove(claims)
+        assert claims.finish() == status

@@ -58,6 +58,8 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
             ("SIGN=ci.pem", "OUT=a layout", "ARGS=--locked", "VARIANT=it"),
             ["build", "it", "--out", "a layout", "--sign", "ci.pem", "--locked"],
         ),
+        (("SIGN=team1",), ["build", "demo", "--sign", "team1"]),
+        (("SIGN=exec:kms 1",), ["build", "demo", "--sign", "exec:kms 1"]),
     ],
 )
 def test_an_image_goes_where_it_is_told_and_is_signed_there(

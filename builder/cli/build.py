@@ -10,6 +10,7 @@ import click
 from builder import notes
 from builder.build_record import Build
 from builder.cli import show, unchanged
+from builder.cli.settings import NamedPath
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
 from builder.errors import UsageError
@@ -34,7 +35,7 @@ from builder.world import World
     click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
     click.option(
         "--out",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=NamedPath(file_okay=False, path_type=Path),
         metavar="DIR",
         help="Write a complete OCI layout, too.",
     ),

@@ -9,6 +9,7 @@ from builder import bump as bumps
 from builder import report
 from builder.bump import UNTRIED, Bump
 from builder.cli import show
+from builder.cli.settings import NamedPath
 from builder.cli.site import Site, project_command, variant_names
 from builder.errors import (
     BuilderError,
@@ -39,7 +40,7 @@ from builder.node import nearest
     ),
     click.option(
         "--markdown",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=NamedPath(dir_okay=False, path_type=Path),
         metavar="FILE",
         help="Write the report for a pull request, too.",
     ),

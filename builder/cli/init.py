@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 
 from builder.cli import show
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.cli.start import start_project
 
 
 @click.command("init")
-@click.argument("where", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+@click.argument("where", metavar="[DIR]", default=".", type=NamedPath(path_type=Path))
 @shared_options
 @command_with_settings
 def command(settings: Settings, where: Path) -> None:

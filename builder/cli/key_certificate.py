@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from builder.cli import show
+from builder.cli.key_options import ALLOW_PLAINTEXT, FORCE, OUT, PUBLIC
 from builder.cli.settings import Settings, command_with_settings, shared_options
 
 
@@ -24,20 +25,10 @@ from builder.cli.settings import Settings, command_with_settings, shared_options
     metavar="N",
     help="How long it holds, from today on: notation takes no signature after it.",
 )
-@click.option(
-    "--public",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The public half of KEY: needed with exec:.",
-)
-@click.option("--allow-plaintext", is_flag=True, help="Take a key without a password, too.")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write it there instead of to stdout.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE.")
+@PUBLIC
+@ALLOW_PLAINTEXT
+@OUT
+@FORCE
 @shared_options
 @command_with_settings
 def certificate(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.cli import show
+from builder.cli.key_options import FORCE, OUT
 from builder.cli.key_shown import document
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.errors import PolicyError, UsageError
@@ -26,13 +27,8 @@ if TYPE_CHECKING:
 )
 @click.option("--private", is_flag=True, help="The private half, encrypted as it is kept.")
 @click.option("--plaintext", is_flag=True, help="With --private and --out: not encrypted (PKCS#8).")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write it there instead of to stdout.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE.")
+@OUT
+@FORCE
 @shared_options
 @command_with_settings
 def export(

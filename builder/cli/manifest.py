@@ -6,6 +6,7 @@ import click
 
 from builder.attest.statement import envelope
 from builder.build_record import Record, recorded
+from builder.cli.settings import NamedPath
 from builder.cli.site import Site, project_command, variant_names
 from builder.errors import EnvironmentFault, ProjectError
 from builder.statements import Kind, statement
@@ -29,7 +30,7 @@ from builder.statements import Kind, statement
     ),
     click.option(
         "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=NamedPath(dir_okay=False, path_type=Path),
         metavar="FILE",
         help="Write to a file instead.",
     ),

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from builder.adapters.given_file import read_given
 from builder.cli.site import Site
+from builder.cli.trust_policy import trusting
 from builder.errors import IntegrityError, SignatureError, UsageError
 from builder.lock.model import ModelPin
 
@@ -58,13 +60,14 @@ def read(
                 "--key is for --signature", hint="--signature FILE names what was signed: model.sig"
             )
         return {}
-    from builder.models.signature import read_model_signature
+    from builder.models.signature import LIMIT, read_model_signature
 
     files = [_meant(text, [pin.name for pin in pins]) for text in signatures]
     trusted, enough = _of_files(keys) if keys else _of_policy(site)
     found: dict[str, list[tuple[Path, ModelSignature]]] = {}
     for name, file in files:
-        signature = read_model_signature(_bytes(file), keys=trusted, at=str(file))
+        raw = read_given(file, limit=LIMIT, at=f"--signature {file}")
+        signature = read_model_signature(raw, keys=trusted, at=str(file))
         found.setdefault(name, []).append((file, signature))
     for name, several in found.items():
         (first, signature), *others = several
@@ -83,11 +86,7 @@ def _of_files(files: Sequence[Path]) -> "tuple[tuple[PublicKey, ...], Enough]":
 
 def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
     """All keys of the policy, revoked ones too; it judges them then."""
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise UsageError(
-            "no key is trusted: the project has no trust.yaml", hint="give a public key with --key"
-        )
+    policy = trusting(site)
     from builder.trust.judge import Kind, judge, public_keys
 
     def enough(at: str, signatures: "Sequence[ModelSignature]") -> None:
@@ -184,13 +183,3 @@ def _meant(text: str, names: Sequence[str]) -> tuple[str, Path]:
         f"--signature {text}: of which model?",
         hint=f"write MODEL=FILE; the models are {', '.join(names)}",
     )
-
-
-def _bytes(file: Path) -> bytes:
-    from builder.models.signature import LIMIT
-
-    try:
-        with file.open("rb") as stream:
-            return stream.read(LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"--signature {file}: cannot be read: {error.strerror}") from error

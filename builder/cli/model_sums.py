@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builder.adapters.given_file import read_given
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site
 from builder.digest import directory_digest
-from builder.errors import ProjectError, UsageError
+from builder.errors import ProjectError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -35,11 +36,7 @@ def published(file: Path | None) -> "Published | None":
     from builder.models.checksums import LIMIT, read_checksums
     from builder.models.published import Published
 
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    data = read_given(file, limit=LIMIT)
     return Published(at=str(file), digests=read_checksums(data, at=str(file)))
 
 

@@ -13,7 +13,7 @@ from builder.cli import show
 from builder.cli.app import Commands
 from builder.cli.model_sums import pins_of, sums
 from builder.cli.progress import progress_for
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.cli.site import VARIANT, Site, variant_names
 from builder.errors import IntegrityError, ProjectError, UsageError
 from builder.lock.model import ModelPin
@@ -32,7 +32,7 @@ def _directory(*, exists: bool, required: bool = True) -> Callable[[Any], Any]:
     return click.option(
         "--dir",
         "root",
-        type=click.Path(exists=exists, file_okay=False, path_type=Path),
+        type=NamedPath(exists=exists, file_okay=False, path_type=Path),
         required=required,
         metavar="DIR",
         help="The model's directory (of several, one with a directory for each), or the hub's"

@@ -10,6 +10,7 @@ import click
 from builder import nightly, nightly_report
 from builder.adapters.git_author import Identity, git_author
 from builder.cli import show
+from builder.cli.settings import NamedPath
 from builder.cli.site import Site, project_command
 from builder.errors import (
     AuthError,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     ),
     click.option(
         "--summary",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=NamedPath(dir_okay=False, path_type=Path),
         metavar="FILE",
         help="Append all reports to it, as Markdown (default: GITHUB_STEP_SUMMARY).",
     ),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder.adapters.given_file import read_given
 from builder.cli.places import Spot
 from builder.cli.world import moment
-from builder.errors import UsageError
 from builder.keys.signer import Signer
 from builder.notation.attach import Attached, attach
 from builder.notation.certificate import CHAIN_LIMIT, Chain, read_chain
@@ -25,12 +25,7 @@ def chain_of(file: Path) -> Chain:
         UsageError: It cannot be read, or is for a key that Notation has no signatures of.
         IntegrityError: It has no certificates that Notation takes.
     """
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(CHAIN_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    return read_chain(data, at=str(file))
+    return read_chain(read_given(file, limit=CHAIN_LIMIT), at=str(file))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """From what a person writes to the place where an image and its signatures are."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class Spot:
     """What the reference names now."""
     layers: FileStore | None = None
     """The layout that the image is in."""
+    names: tuple[str, ...] = ()
+    """What else is in that layout, and has a name."""
 
     def at_hand(self, digest: Digest, store: FileStore) -> Iterator[bytes] | None:
         """A blob of the layout, or of the store of this machine."""
@@ -44,13 +47,14 @@ class Spot:
 
 
 def spot_of(text: str, *, world: World, at: str) -> Spot:
-    """``REGISTRY/REPOSITORY:TAG``, ``...@DIGEST``, ``oci:DIR`` or ``oci:DIR:NAME``.
+    """``REGISTRY/REPOSITORY:TAG``, ``...@DIGEST``, ``oci:DIR`` or ``oci:DIR:NAME``. What begins as
+    no reference does (``./DIR``, ``/DIR``) needs no ``oci:``.
 
     Raises:
         UsageError: It is none of them, or a layout of several images and none is named.
         ProjectError: There is no layout in the directory.
     """
-    if text.startswith(_LAYOUT):
+    if text.startswith((_LAYOUT, "/", ".")):
         return _in_layout(text.removeprefix(_LAYOUT), at=at)
     reference = Reference.parse(text, at=at)
     if reference.tag is None and reference.digest is None:
@@ -82,7 +86,7 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
 def _in_layout(text: str, *, at: str) -> Spot:
     directory, _, name = text.partition(":")
     path = Path(directory)
-    if not (path / "oci-layout").is_file():
+    if not os.path.isfile(path / "oci-layout"):  # noqa: PTH113 - also where that cannot be asked
         raise ProjectError(
             f"{at}: {directory!r} is not an OCI image layout: it has no file 'oci-layout'",
             hint="builder build V --out DIR makes one",
@@ -95,6 +99,7 @@ def _in_layout(text: str, *, at: str) -> Spot:
             hint=f"oci:{directory}:NAME, it has: {', '.join(named) or 'none'}",
         )
     name = name or named[0]
+    others = tuple(other for other in named if other != name)
 
     def top() -> Manifest | Index | None:
         return LayoutPlace(store).tagged(name)
@@ -106,4 +111,5 @@ def _in_layout(text: str, *, at: str) -> Spot:
         open=lambda: LayoutPlace(FileStore(path, remedy=_ANEW)),
         top=top,
         layers=store,
+        names=others,
     )

@@ -80,6 +80,21 @@ def _keep(context: click.Context, parameter: click.Parameter, given: Any) -> Non
         context.find_root().obj[parameter.name] = given
 
 
+class NamedPath(click.Path):
+    """A path that may not be there yet. An empty one, which a script has of a variable that is not
+    set, would be the working directory."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        if not os.fspath(value):
+            self.fail("it is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 SHARED: tuple[Callable[[CallableT], CallableT], ...] = (
     click.option(
         "-C",
@@ -92,7 +107,7 @@ SHARED: tuple[Callable[[CallableT], CallableT], ...] = (
     ),
     click.option(
         "--store",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=NamedPath(file_okay=False, path_type=Path),
         metavar="DIR",
         help="The store (default: BUILDER_STORE, or the user's cache directory).",
         callback=_keep,

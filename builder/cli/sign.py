@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.cli import show
+from builder.cli.key_options import ALLOW_PLAINTEXT, PUBLIC
 from builder.cli.signing import sign_there, signer_of
 from builder.cli.site import Site, project_command, variant_names
 
@@ -24,13 +25,8 @@ if TYPE_CHECKING:
         metavar="KEY",
         help="A key of builder key, a file, env://VARIABLE, or exec:COMMAND.",
     ),
-    click.option(
-        "--public",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Its public half: needed with exec:.",
-    ),
-    click.option("--allow-plaintext", is_flag=True, help="Take a key without a password, too."),
+    PUBLIC,
+    ALLOW_PLAINTEXT,
     click.option(
         "--notation",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -60,6 +56,8 @@ def command(
         notarised = None if notary is None else notary.sign(signed.spot, signed.images)
     document, text = signed.document(), signed.text()
     aside = [*signed.aside()]
+    if by_policy := signed.policy_commands():
+        aside += ["with the trust.yaml of the project:", *by_policy]
     if notarised is not None:
         document["notation"] = notarised.document()
         text += f"\n{notarised.text()}"

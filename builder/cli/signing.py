@@ -20,6 +20,7 @@ from builder.oci import Descriptor, Index, Manifest
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
+from builder.trust.export.containerd import DIRECTORY
 from builder.trust.names import FILE
 from builder.world import World
 
@@ -57,6 +58,7 @@ class Signed:
             "present": self.published.present,
             "doubt": self.doubt,
             "commands": list(self.commands()),
+            "policy_commands": list(self.policy_commands()),
         }
 
     def text(self) -> str:
@@ -82,6 +84,21 @@ class Signed:
             f"builder verify {image} --key {key}",
             f"cosign verify --key {key} {offline} {image}",
             f"{attestation} {offline} {image}",
+        )
+
+    def policy_commands(self) -> Sequence[str]:
+        """What has skopeo, podman and containerd take it by the project's ``trust.yaml``: they go
+        by files, not by a key that is named. They read registries alone."""
+        if self.spot.layers is not None:
+            return ()
+        image = f"{self.spot.repository}@{self.images[0].digest}"
+        exported = "--policy containers/policy.json --registries.d containers/registries.d"
+        return (
+            "builder trust export --format containers --out containers",
+            f"skopeo {exported} copy --remove-signatures docker://{image} dir:copy",
+            f"cp -r containers/. /etc/containers && podman pull {image}",
+            "builder trust export --format containerd --out containerd",
+            f"cp containerd/bin/builder {DIRECTORY}/ && ctr image pull {image}",
         )
 
     def aside(self) -> Sequence[str]:

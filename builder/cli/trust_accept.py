@@ -5,9 +5,10 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_policy import latest, no_policy
 from builder.cli.world import memory_of
 from builder.digest import Digest
-from builder.errors import ProjectError, UntrustedError, UsageError
+from builder.errors import UntrustedError, UsageError
 from builder.trust.names import FILE
 
 
@@ -27,9 +28,7 @@ def init(settings: Settings, accept_first: bool, digest: str | None) -> None:
     from builder.trust.codec import read_policy
 
     site = Site(settings)
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    raw = latest(site).raw
     memory = memory_of(settings)
     if (known := memory.recall()) is not None:
         version = read_policy(known, file="the accepted version").version
@@ -37,8 +36,8 @@ def init(settings: Settings, accept_first: bool, digest: str | None) -> None:
             f"version {version} of {FILE} was accepted here before",
             hint="builder trust update goes on from it; builder trust forget drops it",
         )
-    policy = read_policy(latest.raw)
-    own = Digest.of(latest.raw)
+    policy = read_policy(raw)
+    own = Digest.of(raw)
     if not accept_first and digest is None:
         click.echo(keys_text(policy), err=settings.json)
         raise UntrustedError(
@@ -65,7 +64,7 @@ def update(settings: Settings) -> None:
     site = Site(settings)
     found = site.project.accepted()
     if found is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+        raise no_policy()
     steps = ", ".join(map(str, found.steps))
     text = f"accepted: {steps}" if found.steps else "nothing new"
     check_expiry(found.policy, site.today)

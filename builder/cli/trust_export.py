@@ -1,21 +1,23 @@
 """``builder trust export``."""
 
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
 
+from builder import durable
 from builder.cli import show
-from builder.cli.settings import Settings, command_with_settings, shared_options
+from builder.cli.settings import NamedPath, Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_policy import holding
 from builder.digest import Digest
-from builder.errors import EnvironmentFault, ProjectError, UsageError
-from builder.trust.names import FILE
+from builder.errors import UsageError
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
-    from builder.trust.model import Policy
 
 FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
 
@@ -30,7 +32,7 @@ FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     metavar="DIR",
     required=True,
     help="Where the files go; none of them may be there.",
@@ -73,23 +75,16 @@ def export(
     )
 
 
-def _policy(site: Site) -> "Policy":
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
-    return policy
-
-
 def _notation(site: Site, certificates: Sequence[Path]) -> "Export":
     from builder.cli.notation import chain_of
     from builder.trust.export.notation import notation
 
-    policy = _policy(site)
+    policy = holding(site)
     return notation(policy, [chain_of(file) for file in certificates], today=site.today)
 
 
 def _made(site: Site, form: str, *, reject: bool) -> "Export":
-    policy = _policy(site)
+    policy = holding(site)
     match form:
         case "containers":
             from builder.trust.export.containers import containers
@@ -118,15 +113,15 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
 
 def _write(out: Path, files: dict[str, bytes]) -> None:
     for name in files:
-        if (out / name).exists():
+        if os.path.lexists(out / name):
             raise UsageError(f"{out / name}: is there already", hint="give another directory")
-    try:
+    with ExitStack() as undo, durable.writing(out):
         for name, data in files.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                file.write(data)
-            if data.startswith(b"#!"):
-                path.chmod(0o755)
-    except OSError as error:
-        raise EnvironmentFault(f"{error.filename}: cannot be written: {error.strerror}") from error
+            mode = 0o755 if data.startswith(b"#!") else 0o644
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            with durable.staged(temporary, data, mode):
+                path.hardlink_to(temporary)
+            undo.callback(path.unlink, missing_ok=True)
+        undo.pop_all()

@@ -8,8 +8,9 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_policy import latest
 from builder.digest import Digest
-from builder.errors import BuilderError, ProjectError
+from builder.errors import BuilderError
 from builder.trust.names import FILE
 
 if TYPE_CHECKING:
@@ -25,13 +26,11 @@ def show_policy(settings: Settings) -> None:
     from builder.trust.codec import read_policy
 
     site = Site(settings)
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
-    policy = read_policy(latest.raw)
-    signed_by = sorted(key.name for key in root_signers(policy, latest))
+    there = latest(site)
+    policy = read_policy(there.raw)
+    signed_by = sorted(key.name for key in root_signers(policy, there))
     why = _why_not(site)
-    digest = Digest.of(latest.raw)
+    digest = Digest.of(there.raw)
     over = policy.expires < site.today
     named = ", ".join(signed_by) or "nobody"
     value = {
@@ -102,8 +101,7 @@ def check(context: click.Context, settings: Settings, days: int) -> None:
     from builder.cli.check import document, text
 
     site = Site(settings)
-    if site.project.versions.latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    latest(site)
     found = [
         *policy(site.project, today=site.today, soon=timedelta(days=days)),
         *accepted(site.project),

@@ -7,27 +7,31 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.cli import show
+from builder.cli.key_options import PUBLIC
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_policy import holding, latest
 from builder.errors import ProjectError, UsageError
 from builder.lock import codec
-from builder.trust.names import FILE, PAYLOAD_TYPE, SIGNATURES, WAIVER_SIGNATURES, WAIVER_TYPE
+from builder.trust.names import (
+    FILE,
+    PAYLOAD_TYPE,
+    ROOT,
+    SIGNATURES,
+    WAIVER,
+    WAIVER_SIGNATURES,
+    WAIVER_TYPE,
+)
 
 if TYPE_CHECKING:
     from builder.keys.public import PublicKey
     from builder.keys.signer import Signer
-    from builder.trust.chain import Text
-    from builder.trust.model import Policy, TrustedKey
+    from builder.trust.model import TrustedKey
 
 
 @click.command("sign")
 @click.option("--key", required=True, metavar="KEY", help="As builder sign takes it.")
-@click.option(
-    "--public",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The public half of a key that a command keeps (exec:).",
-)
+@PUBLIC
 @click.option(
     "--waiver",
     "waivers",
@@ -57,22 +61,20 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
     from builder.trust.codec import read_policy
     from builder.trust.signatures import added, signed
 
-    latest = _latest(site)
-    policy = read_policy(latest.raw)
-    before = [
-        read_policy(text.raw, file=text.file) for text in site.project.versions.history.values()
-    ]
-    _one_of([key for item in (policy, *before) for key in item.root_keys], signer.public, "root")
-    envelope = signed(latest.raw, PAYLOAD_TYPE, signer)
+    text = latest(site).raw
+    policy = read_policy(text)
+    before = [read_policy(old.raw, file=old.file) for old in site.project.versions.history.values()]
+    _one_of([key for item in (policy, *before) for key in item.root_keys], signer.public, ROOT)
+    envelope = signed(text, PAYLOAD_TYPE, signer)
     file = FILE + SIGNATURES
 
     def change(there: Mapping[str, bytes | None]) -> Mapping[str, bytes]:
-        if there[FILE] != latest.raw:  # signatures of the new text would go
+        if there[FILE] != text:  # signatures of the new text would go
             raise UsageError(f"{FILE}: changed while it was signed", hint="look at it, and sign it")
         return {file: added(there[file], envelope, by=signer.public, file=file, payloads=())}
 
     site.project.update_trust((FILE, file), change)
-    after = Text(file=FILE, raw=latest.raw, signatures=Site(site.settings).project.signatures)
+    after = Text(file=FILE, raw=text, signatures=Site(site.settings).project.signatures)
     have = root_signers(policy, after)
     show.result(
         site.settings,
@@ -92,11 +94,11 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
     from builder.trust.signatures import added, signed
     from builder.trust.waivers import payload
 
-    policy = _holding(site)
-    role = policy.roles.get("waiver")
+    policy = holding(site)
+    role = policy.roles.get(WAIVER)
     if role is None:
-        raise ProjectError(f"{FILE}: no role 'waiver', so that nobody's signature would count")
-    _one_of(list(policy.keys_of(role)), signer.public, "waiver")
+        raise ProjectError(f"{FILE}: no role {WAIVER!r}, so that nobody's signature would count")
+    _one_of(list(policy.keys_of(role)), signer.public, WAIVER)
     known = site.project.waivers
     for name in names:
         if name not in known:
@@ -125,20 +127,6 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
         },
         "\n".join(f"{WAIVER_SIGNATURES}: {name}: {why.get(name, 'counts')}" for name in names),
     )
-
-
-def _latest(site: Site) -> "Text":
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
-    return latest
-
-
-def _holding(site: Site) -> "Policy":
-    _latest(site)
-    policy = site.project.policy(today=site.today)
-    assert policy is not None
-    return policy
 
 
 def _one_of(keys: "list[TrustedKey]", public: "PublicKey", role: str) -> None:

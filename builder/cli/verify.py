@@ -8,17 +8,18 @@ import click
 from builder.attest.statement import Statement
 from builder.cli import show
 from builder.cli.places import Spot, spot_of
-from builder.cli.site import Site, project_command
+from builder.cli.site import Site, project_command, variant_names
 from builder.cli.verifying import by_keys, by_policy, verify_at
 from builder.errors import IntegrityError, UsageError
 from builder.oci import Platform
+from builder.pipeline import reference_name
 from builder.statements import Kind
 from builder.verification.verify import Verified
 
 
 @project_command(
     "verify",
-    click.argument("target", metavar="REF|oci:DIR"),
+    click.argument("target", metavar="REF|VARIANT|oci:DIR", shell_complete=variant_names),
     click.option(
         "--key",
         "keys",
@@ -44,16 +45,33 @@ def command(
     Its signatures are verified, then its manifest statement, then the image is held to that: every
     layer in its place, the base's first, and the files of those that are here. No layer is
     downloaded. Of an index it takes that somebody signed it, too. Without --key the trust.yaml of
-    the project says who may sign what.
+    the project says who may sign what. A variant is looked for where builder.yaml publishes it.
     """
     with site.looking() as world:
-        spot = spot_of(target, world=world, at="REF")
+        spot = spot_of(_published(target, site), world=world, at="REF")
         trusted = by_keys(keys, site) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
         verified = verify_at(spot, site, trusted, demanded=demands)
         if rebuild:
             _rebuild(verified, site, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
+
+
+def _published(target: str, site: Site) -> str:
+    """The reference of a variant in the project's repository; what is no variant's name stays.
+
+    Raises:
+        UsageError: The project does not say where it is published.
+    """
+    if site.homeless or set(target) & set("/:@") or target not in site.project.variants():
+        return target
+    repository = site.ours.publish
+    if repository is None:
+        raise UsageError(
+            f"REF: {target!r} is a variant, and builder.yaml does not say where it is published",
+            hint="name the image, REGISTRY/REPOSITORY:TAG or oci:DIR; or add publish there",
+        )
+    return f"{repository}:{reference_name(target, site.platform)}"
 
 
 def _rebuild(verified: Verified, site: Site, *, at: str) -> None:

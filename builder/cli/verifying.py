@@ -9,6 +9,7 @@ from builder.adapters.keys.signers import read_public_file
 from builder.cli.keyring import directory_of
 from builder.cli.places import Spot
 from builder.cli.site import Site
+from builder.cli.trust_policy import KEY_HINT, trusting
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, UsageError
 from builder.keys.public import PublicKey
@@ -17,6 +18,8 @@ from builder.reference import Reference
 from builder.signatures.place import Place
 from builder.statements import Kind
 from builder.verification.verify import Enough, Verified, any_of, verify
+
+_PUSH = "builder push publishes one; see to the name and the tag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +55,17 @@ def _public(name: str, site: Site) -> PublicKey:
     )
 
 
-def by_policy(site: Site, spot: Spot) -> Trusted:
+def by_policy(site: Site, spot: Spot, *, hint: str = KEY_HINT) -> Trusted:
     """Those of the project's trust policy.
+
+    Args:
+        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
+        UntrustedError, ExpiredError: It does not hold here.
     """
-    hint = "give a public key with --key"
-    if site.homeless:
-        raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
-    policy = site.project.policy(today=site.today)
-    if policy is None:
-        raise UsageError("no key is trusted: the project has no trust.yaml", hint=hint)
+    policy = trusting(site, hint=hint)
     from builder.trust.judge import enough_for, public_keys
 
     repository = None if spot.layers is not None else Reference.parse(spot.repository)
@@ -87,10 +89,8 @@ def verify_at(
     """
     top = spot.top()
     if top is None:
-        raise GoneError(
-            f"{spot.reference}: there is no such image",
-            hint="builder push publishes one; see to the name and the tag",
-        )
+        told = f"the layout has: {', '.join(spot.names)}" if spot.names else _PUSH
+        raise GoneError(f"{spot.reference}: there is no such image", hint=told)
     place, image = spot.open(), top.digest
     if isinstance(top, Index):
         enough = trusted.enough(image)

@@ -15,7 +15,7 @@ from builder.compose.document import Document, Node, Scalar, Sequence
 from builder.compose.document import Mapping as MappingNode
 from builder.compose.env_file import read_variables
 from builder.compose.interpolation import interpolated, unset, without_unset
-from builder.compose.service import entries_of, given, inheritance, parts_of, value_of
+from builder.compose.service import Parts, entries_of, given, inheritance, parts_of, value_of
 from builder.errors import ProjectError
 
 _OPTIONAL = frozenset({"false", "no", "off"})
@@ -63,7 +63,13 @@ Read = Callable[[str], bytes | None]
 
 
 def container(
-    document: Document, name: str, *, variables: Mapping[str, str], directory: str, read: Read
+    document: Document,
+    name: str,
+    *,
+    variables: Mapping[str, str],
+    directory: str,
+    read: Read,
+    parts: Parts | None = None,
 ) -> Container:
     """What the container of a service gets.
 
@@ -73,12 +79,17 @@ def container(
         variables: The environment over ``.env``.
         directory: The directory of the compose file, which relative paths start from.
         read: Reads the service's ``env_file``.
+        parts: What :func:`builder.compose.service.parts_of` says of the file, for those who read
+            all its services.
 
     Raises:
         ProjectError: Compose would refuse it, it cannot be read as shell words, or a part of it
             stands in another file or service.
     """
-    return _Reader(document, name, variables, directory, read).container()
+    known = parts_of(document) if parts is None else parts
+    return _Reader(
+        document, name, known, variables=variables, directory=directory, read=read
+    ).container()
 
 
 class _Reader:
@@ -86,11 +97,13 @@ class _Reader:
         self,
         document: Document,
         name: str,
+        known: Parts,
+        *,
         variables: Mapping[str, str],
         directory: str,
         read: Read,
     ) -> None:
-        parts, lines = parts_of(document)
+        parts, lines = known
         self._name, self._line = name, lines[name]
         self._at = f"{document.file}:{self._line}: service {name!r}"
         self._file = document.file

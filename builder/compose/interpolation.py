@@ -101,6 +101,11 @@ def unset(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_UNSET.findall(text)))
 
 
+def shown(text: str) -> str:
+    """An interpolated text for people, with what is not set as it may be written in the file."""
+    return _UNSET.sub(r"${\1}", text)
+
+
 def without_unset(text: str) -> str:
     """An interpolated text as Compose hands it on: nothing for what is not set."""
     return _UNSET.sub("", text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as NameMapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from builder.compose.document import Document, Entry, Mapping, Node, Scalar, Sequence
 from builder.errors import ProjectError
@@ -83,7 +83,10 @@ def services(document: Document, mapped: NameMapping[str, str]) -> tuple[Service
     return tuple(reader.service(name, line) for name, line in lines.items())
 
 
-def parts_of(document: Document) -> tuple[dict[str, list[Mapping]], dict[str, int]]:
+Parts: TypeAlias = tuple[dict[str, list[Mapping]], dict[str, int]]
+
+
+def parts_of(document: Document) -> Parts:
     """The mappings of each service in the file's documents, and where it is first named."""
     parts: dict[str, list[Mapping]] = {}
     lines: dict[str, int] = {}

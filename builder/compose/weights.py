@@ -36,6 +36,8 @@ _NONE = frozenset({"ngram", "[ngram]", "auto", "None", "null", "suffix"})
 """What stands where a model could, and is none."""
 _PUNCTUATION = frozenset("();|&")
 _SHELL = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?[-=]([^{}]*))?\}|.?)")
+_RUN_TIME = re.compile("[$\0]")
+"""What a script, or a variable that is not set, still puts something in the place of."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 
 
@@ -121,10 +123,12 @@ def _in_json(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except ValueError:
-        yield from (match[1] for match in re.finditer(r'"model"\s*:\s*"([^"]*)"', text))
+        found = re.findall(r'"model"\s*:\s*"([^"]*)"', text)
+        yield from found or ([] if _RUN_TIME.search(text) else [text])
         return
-    if isinstance(value, dict) and isinstance(value.get("model"), str):
-        yield value["model"]
+    model = value.get("model") if isinstance(value, dict) else None
+    if model is not None:
+        yield model if isinstance(model, str) else json.dumps(model)
 
 
 def _loras(words: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -132,7 +136,9 @@ def _loras(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         if word.startswith("-") or set(word) <= _PUNCTUATION:
             return
         if word.startswith("{"):
-            yield from ((_LORAS, it) for it in re.findall(r'"path"\s*:\s*"([^"]*)"', word))
+            yield from (
+                (_LORAS, it) for it in re.findall(r'"path"\s*:\s*"([^"]*)"', word) or [word]
+            )
         else:
             yield _LORAS, word.partition("=")[2] or word
 

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import BinaryIO, TypeVar
+from io import FileIO
+from typing import TypeVar
 
 from builder.digest import Digest, Hasher
 from builder.ports import Task
@@ -29,7 +30,7 @@ class Crew:
         self._task = task
         self._stopped = stopped
 
-    def digest(self, file: BinaryIO) -> Digest:
+    def digest(self, file: FileIO) -> Digest:
         """The digest of a file from where it is to its end.
 
         Raises:
@@ -38,7 +39,7 @@ class Crew:
         hasher = Hasher()
         buffer = memoryview(bytearray(CHUNK))
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
-        while count := file.readinto(buffer):  # type: ignore[attr-defined]  # a raw file has it
+        while count := file.readinto(buffer):
             hasher.update(buffer[:count])
             self.advance(count)
         return hasher.digest()

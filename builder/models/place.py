@@ -9,8 +9,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from builder.errors import IntegrityError
 from builder.lock.model import ModelPin
@@ -97,7 +98,7 @@ class Place:
         fresh.replace(named)
 
     @contextmanager
-    def open(self, real: Path) -> Iterator[tuple[BinaryIO, Identity]]:
+    def open(self, real: Path) -> Iterator[tuple[FileIO, Identity]]:
         """Open what :meth:`find` found. It must stay as it is until the block ends.
 
         Raises:
@@ -127,16 +128,34 @@ def place_of(pin: ModelPin, root: Path, *, alone: bool, cache: bool | None = Non
         cache: Whether it is the hub's cache; ``None`` for as it looks.
     """
     real = Path(os.path.realpath(root))
-    held = real / f"models--{pin.repository.replace('/', '--')}"
+    held = real / cache_name(pin.repository)
     if held.is_dir() if cache is None else cache:
-        return Place(
-            root=real,
-            directory=held / "snapshots" / pin.commit.hex,
-            scratch=held / ".builder",
-            blobs=held / "blobs",
-        )
-    directory = real if alone else real / pin.name
-    return Place(root=real, directory=directory, scratch=directory / _OWN / "builder")
+        return snapshot(pin, held, root=real)
+    return plain(real if alone else real / pin.name, root=real)
+
+
+def plain(directory: Path, *, root: Path) -> Place:
+    """A model that has ``directory`` for itself."""
+    return Place(root=root, directory=directory, scratch=directory / _OWN / "builder")
+
+
+def snapshot(pin: ModelPin, held: Path, *, root: Path) -> Place:
+    """The commit of ``pin`` in ``held``, its repository's directory in the hub's cache."""
+    return Place(
+        root=root,
+        directory=held / "snapshots" / pin.commit.hex,
+        scratch=held / ".builder",
+        blobs=held / "blobs",
+    )
+
+
+def cache_name(repository: str) -> str:
+    """What the hub's cache calls the directory of a repository.
+
+    >>> cache_name("Team/Tiny")
+    'models--Team--Tiny'
+    """
+    return f"models--{repository.replace('/', '--')}"
 
 
 def _below(directory: str, prefix: str) -> Iterator[str]:

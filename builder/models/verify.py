@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, BinaryIO
+from io import FileIO
+from typing import TYPE_CHECKING
 
 from builder.digest import Digest
 from builder.errors import IntegrityError
@@ -138,7 +139,7 @@ def _check(file: ModelFile, place: Place, *, crew: Crew, memo: Remembered | None
 
 
 def _judged(
-    file: ModelFile, stream: BinaryIO, identity: Identity, *, crew: Crew, memo: Remembered | None
+    file: ModelFile, stream: FileIO, identity: Identity, *, crew: Crew, memo: Remembered | None
 ) -> CheckedFile:
     size = identity.size
     if file.size is not None and size != file.size:

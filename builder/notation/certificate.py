@@ -21,7 +21,7 @@ from builder.value import field, value
 
 CHAIN_LIMIT = 64 << 10
 """The most bytes that a file of certificates may have."""
-LENGTH_LIMIT = 10
+_COUNT_LIMIT = 10
 _HASHES = {"sha256", "sha384", "sha512"}
 _OTHER_PURPOSES = {
     Purpose.ANY_EXTENDED_KEY_USAGE,
@@ -39,7 +39,7 @@ _OTHER_USAGES = (
 )
 _HINT = "builder key certificate makes one that fits"
 _ORDER = "the file has the certificate of the key, then its issuers in turn, to the root"
-Extension = TypeVar("Extension", bound=x509.ExtensionType)
+ExtensionT = TypeVar("ExtensionT", bound=x509.ExtensionType)
 
 
 @value
@@ -129,9 +129,9 @@ def read_chain(data: bytes, *, at: str) -> Chain:
 
 
 def _chain(found: Sequence[x509.Certificate], *, at: str) -> Chain:
-    if len(found) > LENGTH_LIMIT:
+    if len(found) > _COUNT_LIMIT:
         raise IntegrityError(
-            f"{at}: {len(found)} certificates, the limit is {LENGTH_LIMIT}", hint=_ORDER
+            f"{at}: {len(found)} certificates, the limit is {_COUNT_LIMIT}", hint=_ORDER
         )
     leaf = found[0]
     key = public_key(leaf.public_key(), at=at)
@@ -250,7 +250,7 @@ def _key_usage(one: x509.Certificate, *, at: str) -> x509.KeyUsage:
     raise IntegrityError(f"{at}: has no key usage", hint=_HINT)
 
 
-def _extension(one: x509.Certificate, kind: type[Extension]) -> Extension | None:
+def _extension(one: x509.Certificate, kind: type[ExtensionT]) -> ExtensionT | None:
     return next((each.value for each in one.extensions if isinstance(each.value, kind)), None)
 
 

@@ -3,7 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_der_public_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -20,6 +24,7 @@ _DEMANDED = {
     NameOID.ORGANIZATION_NAME: "O",
 }
 """What Notation looks for in the name of whoever signs."""
+_SUBJECT_LIMIT = 1024
 _EXAMPLE = "as in --subject 'CN=release,O=Acme,ST=Berlin,C=DE'"
 _ECDSA_SHA256 = bytes.fromhex("300a06082a8648ce3d040302")  # RFC 5758, 3.2
 _SEQUENCE, _BIT_STRING = 0x30, 0x03
@@ -42,11 +47,13 @@ def self_signed(signer: Signer, subject: str, *, now: datetime, days: int) -> Ch
     name = _name(subject)
     since = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     identity = canonical.encode([signer.public.fingerprint, subject, since.isoformat(), days])
+    public = load_der_public_key(signer.public.spki)
+    assert isinstance(public, EllipticCurvePublicKey)
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
-        .public_key(load_der_public_key(signer.public.spki))  # type: ignore[arg-type]  # P-256
+        .public_key(public)
         .serial_number(1 + int(Digest.of(identity).hex[:38], 16))
         .not_valid_before(since)
         .not_valid_after(since + timedelta(days=days, seconds=-1))
@@ -77,10 +84,15 @@ def _usage() -> x509.KeyUsage:
 
 
 def _name(subject: str) -> x509.Name:
+    if len(subject) > _SUBJECT_LIMIT:
+        raise UsageError(
+            f"--subject: {len(subject)} characters, the limit is {_SUBJECT_LIMIT}", hint=_EXAMPLE
+        )
     try:
         name = x509.Name.from_rfc4514_string(subject)
     except ValueError as error:
-        raise UsageError(f"--subject: {subject!r}: {error}", hint=_EXAMPLE) from error
+        told = str(error) or "expected parts as in RFC 4514, NAME=TEXT with commas between them"
+        raise UsageError(f"--subject: {subject!r}: {told}", hint=_EXAMPLE) from error
     kinds = [attribute.oid for attribute in name]
     lacking = [short for oid, short in _DEMANDED.items() if oid not in kinds]
     if lacking:

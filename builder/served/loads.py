@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from builder.compose.container import Container, Read, container
 from builder.compose.document import Document
-from builder.compose.service import Service, services
+from builder.compose.interpolation import shown
+from builder.compose.service import Service, parts_of, services
 from builder.compose.weights import Named, named_models
 from builder.errors import BuilderError, ProjectError
 from builder.lock.model import ModelPin
@@ -57,7 +58,7 @@ def served(
     Raises:
         ProjectError: The file has no services, none of a wanted name, or none that loads a model.
     """
-    known = services(document, mapped)
+    known, parts = services(document, mapped), parts_of(document)
     names = [service.name for service in known]
     for name in wanted:
         if name not in names:
@@ -70,7 +71,12 @@ def served(
         try:
             variant = _variant(project, service)
             given = container(
-                document, service.name, variables=variables, directory=directory, read=read
+                document,
+                service.name,
+                variables=variables,
+                directory=directory,
+                read=read,
+                parts=parts,
             )
             found += _of_service(service, _with_image(given, variant), variant, project)
         except BuilderError as error:
@@ -128,7 +134,9 @@ def _of_service(
 def _one(
     service: Service, given: Container, name: Named, variant: Variant | None, project: Project
 ) -> Served:
-    blank = Served(service=service.name, line=service.line, option=name.option, named=name.text)
+    blank = Served(
+        service=service.name, line=service.line, option=name.option, named=shown(name.text)
+    )
     try:
         if name.unknown is not None:
             raise Unmapped(name.unknown, "set it, or write the model as it is")
@@ -136,8 +144,11 @@ def _one(
             own = [project.models[model] for model in variant.models]
         else:
             own = list(project.models.values())
-        find = by_path if name.is_path else by_hub_id
-        pin, place = find(given, name, own, alone=variant is not None and len(own) == 1)
+        if name.is_path:
+            alone = variant is not None and len(own) == 1
+            pin, place = by_path(given, name, own, alone=alone)
+        else:
+            pin, place = by_hub_id(given, name, own)
         if not pin.files:
             raise Unmapped(f"no files of {pin.name} are locked", f"builder lock {pin.name}")
     except Unmapped as error:

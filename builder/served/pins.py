@@ -6,35 +6,34 @@ from pathlib import Path, PurePosixPath
 
 from builder.compose.container import Container
 from builder.compose.weights import Named, cache_of
+from builder.errors import ProjectError
 from builder.lock.model import ModelPin
-from builder.models.place import Place
+from builder.models.place import Place, cache_name, plain, snapshot
+from builder.project_files import Files
 from builder.served.mounts import Found, Unmapped, on_host, real_path
 
+_REF_LIMIT = 4096
+"""The most bytes of what says the commit of a branch; a commit has 40."""
 
-def by_hub_id(
-    given: Container, name: Named, pins: Sequence[ModelPin], *, alone: bool
-) -> tuple[ModelPin, Place]:
+
+def by_hub_id(given: Container, name: Named, pins: Sequence[ModelPin]) -> tuple[ModelPin, Place]:
     """A name at the hub: the pin of that repository, in the hub's cache of the container.
 
     Raises:
         Unmapped: There is none, or it would be loaded at another commit.
     """
-    del alone  # the repository decides
     matching = [pin for pin in pins if pin.repository.casefold() == name.text.casefold()]
     wanted = [pin for pin in matching if pin.commit.hex == name.revision] or matching
     if len(wanted) != 1:
         raise _not_one(wanted, f"the repository {name.text!r}")
     (pin,) = wanted
     found = on_host(given, PurePosixPath(cache_of(given)))
-    held = real_path(found, found.path / f"models--{pin.repository.replace('/', '--')}")
+    held = real_path(found, found.path / cache_name(pin.repository))
     _check_revision(pin, name.revision, held)
-    snapshot = held / "snapshots" / pin.commit.hex
-    if not snapshot.is_dir():
-        raise Unmapped(f"{str(snapshot)!r} is not there", _fetch(found.path, cache=True))
-    root = Path(os.path.realpath(found.mount.source))
-    return pin, Place(
-        root=root, directory=snapshot, scratch=held / ".builder", blobs=held / "blobs"
-    )
+    place = snapshot(pin, held, root=Path(os.path.realpath(found.mount.source)))
+    if not place.directory.is_dir():
+        raise Unmapped(f"{str(place.directory)!r} is not there", _fetch(found.path, cache=True))
+    return pin, place
 
 
 def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
@@ -48,13 +47,16 @@ def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
     if not asked.isprintable() or asked.startswith("/") or ".." in asked:
         raise Unmapped(f"--revision {asked!r} is none of the hub's", hint)
     try:
-        commit = (held / "refs" / asked).read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
+        said = Files(held).read(f"refs/{asked}", limit=_REF_LIMIT)
+    except ProjectError as error:
+        raise Unmapped(f"{str(held)!r}: {error.message}", hint) from None
+    if said is None:
         raise Unmapped(
             f"it is loaded at {asked!r}, and no file in {str(held / 'refs')!r} says which commit"
             " that is",
             hint,
-        ) from None
+        )
+    commit = said.decode("ascii", "replace").strip()
     if commit != pin.commit.hex:
         raise Unmapped(
             f"it is loaded at {asked!r}, which is {commit[:60]!r} in the cache, the lock has"
@@ -94,7 +96,7 @@ def by_path(
     root = Path(os.path.realpath(found.mount.source))
     if not root.is_dir():
         root = directory
-    return pin, Place(root=root, directory=directory, scratch=directory / ".cache/huggingface/b")
+    return pin, plain(directory, root=root)
 
 
 def _named_after(
@@ -150,7 +152,7 @@ def _names(pin: ModelPin) -> frozenset[str]:
 
 
 def _held(pin: ModelPin) -> str:
-    return f"models--{pin.repository.replace('/', '--')}".casefold()
+    return cache_name(pin.repository).casefold()
 
 
 def _not_one(pins: Sequence[ModelPin], what: str) -> Unmapped:

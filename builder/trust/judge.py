@@ -65,6 +65,7 @@ class Judgement:
 
     @property
     def trusted(self) -> bool:
+        """Whether enough keys signed it that count."""
         return self.outcome is Outcome.TRUSTED
 
     @property
@@ -199,9 +200,7 @@ def _state(key: TrustedKey, today: date) -> Outcome:
         case KeyState.RETIRED:
             return Outcome.RETIRED
         case KeyState.ACTIVE:
-            early = key.since is not None and today < key.since
-            late = key.until is not None and key.until < today
-            return Outcome.KEY_EXPIRED if early or late else Outcome.TRUSTED
+            return Outcome.TRUSTED if key.in_its_days(today) else Outcome.KEY_EXPIRED
 
 
 def _outcome(role: Role, counted: Collection[TrustedKey], states: Collection[Outcome]) -> Outcome:

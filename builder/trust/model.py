@@ -34,6 +34,12 @@ class TrustedKey:
     """The last one."""
     at: str = field(default="", compare=False)
 
+    def in_its_days(self, today: date) -> bool:
+        """Whether ``today`` (UTC) is not before its first day, and not after its last."""
+        return (self.since is None or self.since <= today) and (
+            self.until is None or today <= self.until
+        )
+
 
 @value
 class Role:

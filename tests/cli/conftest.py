@@ -126,6 +126,14 @@ def command(project: Path, environment: dict[str, str]) -> Builder:
     return call
 
 
+@pytest.fixture
+def layout(builder: Builder, project: Path, tmp_path: Path) -> Path:
+    """The project's image in a layout, not signed yet."""
+    directory = tmp_path / "layout"
+    assert builder("build", "hello", "--out", directory).status == 0
+    return directory
+
+
 @pytest.fixture(scope="session")
 def unsigned(tmp_path_factory: pytest.TempPathFactory) -> "World":
     """The image of a new project in a layout, with nothing beside it: not to be changed."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -318,6 +319,33 @@ def test_names_of_others_do_not_steer_the_terminal(verify: Builder) -> None:
     ran = verify('services:\n  "a\\e[2Jb": {command: [--model, "/x\\e[1m"]}\n')
     assert ran.status == 3
     assert "\x1b" not in ran.out + ran.err
+
+
+def test_a_variable_that_is_not_set_is_shown_as_it_is_written(verify: Builder) -> None:
+    ran = verify(VLLM.replace("/root/.cache/huggingface/tiny]", '"/m/${NO}"]'))
+    assert "engine: --model /m/${NO}: NO is not set, and has no default\n" in ran.out
+
+
+def test_what_says_a_branchs_commit_is_not_waited_for(verify: Builder, place: Path) -> None:
+    refs = place / "models/hub/models--Team--Tiny/refs"
+    refs.mkdir(parents=True)
+    by_name = VLLM.replace("/root/.cache/huggingface/tiny]", "Team/Tiny]")
+    os.mkfifo(refs / "main")
+    assert "refs/main: expected a file, got something else" in problem(verify(by_name, "--json"))
+    (refs / "main").unlink()
+    (refs / "main").symlink_to("/dev/zero")
+    assert "refs/main: expected a file, got something else" in problem(verify(by_name, "--json"))
+    (refs / "main").unlink()
+    (refs / "main").write_bytes(b" " * 5000)
+    assert "refs/main: more than 4096 bytes" in problem(verify(by_name, "--json"))
+
+
+def test_services_cost_one_look_each(verify: Builder) -> None:
+    one = "{command: [--model, /m/tiny], volumes: ['./models:/m']}"
+    many = "".join(f"  s{number}: {one}\n" for number in range(3000))
+    start = time.process_time()
+    assert verify(f"services:\n{many}").status == 0
+    assert time.process_time() - start < 9, "was 13"
 
 
 def test_one_model_of_two_services_is_hashed_once(verify: Builder, store: Path) -> None:

@@ -28,13 +28,6 @@ SUBJECT = "CN=release,O=Acme,ST=Berlin,C=DE"
 
 
 @pytest.fixture
-def layout(builder: Builder, project: Path, tmp_path: Path) -> Path:
-    directory = tmp_path / "layout"
-    assert builder("build", "hello", "--out", directory).status == 0
-    return directory
-
-
-@pytest.fixture
 def key(tmp_path: Path) -> Path:
     return kept(tmp_path / "key.pem", p256())
 

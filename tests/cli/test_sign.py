@@ -7,19 +7,16 @@ from pathlib import Path
 import pytest
 
 from builder.adapters.store import FileStore
+from builder.cli.places import Spot
+from builder.cli.signing import Signed
 from builder.digest import Digest
 from builder.oci import Descriptor, Manifest
+from builder.signatures.publish import Published
 from builder.sigstore import carriers
 from tests.cli.conftest import Builder, tree
+from tests.registry.images import tiny_image
+from tests.signatures.memory_place import MemoryPlace
 from tests.signers import ed, p256
-
-
-@pytest.fixture
-def layout(builder: Builder, project: Path, tmp_path: Path) -> Path:
-    """The project's image in a layout, not signed yet."""
-    directory = tmp_path / "layout"
-    assert builder("build", "hello", "--out", directory).status == 0
-    return directory
 
 
 @pytest.fixture
@@ -195,3 +192,37 @@ def test_without_a_key_the_policy_of_the_project_says_who_may_sign(
     file = project / "trust.yaml"
     file.write_text(file.read_text().replace("owner: mine", "owner: somebody"))
     assert builder("verify", f"oci:{layout}").status == 11, "it is not what was accepted"
+
+
+def test_every_tool_that_reads_registries_is_given_its_commands() -> None:
+    image = tiny_image(b"signed").manifest
+    spot = Spot(
+        reference="registry.example/acme/hello:t",
+        repository="registry.example/acme/hello",
+        name="registry.example/acme/hello:t",
+        open=MemoryPlace,
+        top=lambda: image,
+    )
+    done = Signed(
+        spot=spot,
+        images=(image.descriptor,),
+        signer=p256(),
+        published=Published(added=(), present=8),
+    )
+    name = f"registry.example/acme/hello@{image.digest}"
+    by_key, offline = "--key cosign.pub", "--insecure-ignore-tlog=true"
+    assert done.commands() == (
+        f"builder verify {name} {by_key}",
+        f"cosign verify {by_key} {offline} {name}",
+        f"cosign verify-attestation {by_key} --type slsaprovenance1 {offline} {name}",
+    )
+    by_policy = done.policy_commands()
+    assert done.document()["policy_commands"] == list(by_policy)
+    exported = "--policy containers/policy.json --registries.d containers/registries.d"
+    assert by_policy == (
+        "builder trust export --format containers --out containers",
+        f"skopeo {exported} copy --remove-signatures docker://{name} dir:copy",
+        f"cp -r containers/. /etc/containers && podman pull {name}",
+        "builder trust export --format containerd --out containerd",
+        f"cp containerd/bin/builder /opt/containerd/image-verifier/bin/ && ctr image pull {name}",
+    )

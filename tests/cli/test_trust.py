@@ -12,6 +12,7 @@ import yaml
 from builder.cli.trust_export import FORMATS
 from builder.digest import Digest
 from builder.trust.codec import read_policy
+from builder.trust.names import SIGNATURES
 from tests.cli.conftest import Builder, Ran, tree
 from tests.trust import command as signing
 from tests.trust.keys import key_entry, policy_text, public, signatures
@@ -264,6 +265,19 @@ def test_many_who_sign_at_once_all_have_signed(
         ran = [pool.submit(command, "trust", "sign", *given[name]) for name in names]
         assert [item.result().status for item in ran] == [0] * len(names)
     assert command("trust", "show", "--json").json["signed_by"] == names
+
+
+def test_of_many_who_begin_the_next_version_one_has_begun_it(
+    project: Path, command: Builder
+) -> None:
+    write(project, "ada", "bob")
+    signed = (project / BESIDE).read_bytes()
+    with ThreadPoolExecutor(6) as pool:
+        ran = [pool.submit(command, "trust", "new", f"--days={days}") for days in range(1, 7)]
+        (begun,) = [item.result() for item in ran if item.result().status == 0]
+    expires = begun.out.split()[-1]
+    assert str(read_policy((project / FILE).read_bytes()).expires) == expires
+    assert (project / f"trust/1.yaml{SIGNATURES}").read_bytes() == signed
 
 
 def test_a_policy_that_changes_while_it_is_signed_keeps_the_signatures_that_it_has(

@@ -275,3 +275,38 @@ def test_what_the_policy_of_the_project_makes_of_it_is_told_at_once(
     assert ran.json["doubt"].startswith(f"{pushed.rpartition(':')[0]}@")
     ran = builder("sign", "hello", pushed, "--key", "mine")
     assert "\nby trust.yaml it does not pass yet: " in ran.out
+
+
+def test_a_variant_is_verified_where_the_project_publishes_it(
+    builder: Builder, project: Path, registry: ReferrersStandIn, key: Path
+) -> None:
+    ran = builder("verify", "hello", "--key", key)
+    assert ran.status == 2
+    assert ran.err.splitlines()[0] == (
+        "builder: error: REF: 'hello' is a variant, and builder.yaml does not say where it is"
+        " published"
+    )
+    with (project / "builder.yaml").open("a") as settings:
+        settings.write(f"publish: {registry.host}/{REPOSITORY}\n")
+    place = f"{registry.host}/{REPOSITORY}:hello"
+    assert builder("build", "hello", "--push", place).status == 0
+    assert builder("verify", "hello", "--key", key).status == 13
+    assert builder("sign", "hello", place, "--key", "mine").status == 0
+    ran = builder("verify", "hello", "--key", key, "--json")
+    assert (ran.status, ran.json["reference"]) == (0, place)
+    ran = builder("verify", "hello", "--key", key, "--platform", "linux/arm64")
+    assert (ran.status, f"{place}-linux-arm64: there is no such image" in ran.err) == (7, True)
+
+
+def test_a_directory_that_can_be_no_reference_is_a_layout(
+    builder: Builder, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert builder("build", "hello", "--out", tmp_path / "layout").status == 0
+    assert builder("sign", "hello", tmp_path / "layout", "--key", "mine").status == 0
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name in (tmp_path / "layout", "../layout", "../layout:hello"):
+        ran = builder("verify", name, "--key", key)
+        assert ran.status == 0, ran.err
+    ran = builder("verify", "./layout", "--key", key)
+    assert (ran.status, "not an OCI image layout" in ran.err) == (3, True)

@@ -125,11 +125,21 @@ def test_models_are_found(service: str, wanted: list[tuple[str, ...]]) -> None:
         ("    command: [--model, ./here]\n", "neither an absolute path nor OWNER/NAME"),
         ("    command: [--model, gpt2]\n", "neither an absolute path nor OWNER/NAME"),
         ("    command: [vllm, serve, $$M]\n", "only its shell knows"),
+        ("    command: [--speculative-config, '{']\n", "neither an absolute path"),
+        ("    command: [--speculative-config, \"{'model': '/m/x'}\"]\n", "neither an absolute"),
+        ("    command: [--speculative-config, '{\"model\": 3}']\n", "neither an absolute path"),
+        ('    command: [--lora-modules, \'{"name": "x"}\']\n', "neither an absolute path"),
     ],
 )
 def test_what_cannot_be_known_is_said(service: str, why: str) -> None:
     (found,) = named_models(of(service))
     assert why in str(found.unknown)
+
+
+@pytest.mark.parametrize("number", ["3", "$$N", "${N}"])
+def test_a_draft_without_a_model_names_none(number: str) -> None:
+    draft = f'\'{{"method": "ngram", "num_speculative_tokens": {number}}}\''
+    assert named(f"    command: [--speculative-config, {draft}]\n") == []
 
 
 def test_a_shells_variable_is_that_of_the_service() -> None:

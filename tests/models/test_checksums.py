@@ -12,6 +12,7 @@ from builder.digest import Digest, directory_digest
 from builder.errors import IntegrityError
 from builder.lock.model import ModelFile
 from builder.models.checksums import LIMIT, checksums, read_checksums
+from builder.models.published import Published
 from tests.models.worlds import lay, pin_of, tiny
 
 FILES = {"a": b"1", "sub/b c.json": b"2", "ä(1).bin": b"3"}
@@ -125,3 +126,12 @@ def test_no_bytes_are_a_bug(data: bytes) -> None:
 
 def test_a_model_has_one(tmp_path: Path) -> None:
     assert len(checksums(pin_of(tiny()), prefix="tiny/").splitlines()) == 4
+
+
+def test_a_model_may_have_a_directory_of_its_own_name() -> None:
+    """Then its name before a path says nothing of which model is meant."""
+    pin = pin_of({"tiny/a.json": b"{}", "b.json": b"[]"}, name="tiny")
+    published = Published(at="SUMS", digests={"tiny/a.json": Digest.of(b"{}")})
+    assert published.of(pin) is published
+    other = pin_of({"a.json": b"{}"}, name="tiny")
+    assert published.of(other).digests == {"a.json": Digest.of(b"{}")}

@@ -260,6 +260,25 @@ def test_space_is_looked_at_before_anything_is_fetched(
     assert files_of(tmp_path / "w") == {}
 
 
+def test_what_is_here_of_a_file_needs_no_space_again(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    pin = held(server, tiny())
+    status = os.statvfs(tmp_path)
+    margin = 256 << 20
+    size = status.f_bavail * status.f_frsize + margin
+    huge = ModelFile(path="huge.safetensors", digest=Digest.of(b""), size=size)
+    pin = replace(pin, files=(*pin.files, huge))
+    with pytest.raises(EnvironmentFault, match="bytes are to be fetched"):
+        bring(pin)
+    scratch = place_of(pin, tmp_path / "w", alone=True).scratch
+    part = scratch / f"{Digest.of(b'').hex}-{Digest.of(huge.path.encode()).short}.part"
+    with part.open("wb") as file:
+        file.truncate(2 * margin)  # it takes no space
+    with pytest.raises(GoneError):  # there was enough, and the hub has no such file
+        bring(pin)
+
+
 def test_a_squashed_commit_is_gone_with_the_bytes_that_nobody_has(
     server: StandInHub, bring: Fetch, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Certificates: made by a key for itself, read from files, refused where they do not fit."""
 
-from base64 import b64encode
+from base64 import b64encode, encodebytes
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 
 from builder.errors import BuilderError, ExpiredError, IntegrityError, UsageError
 from builder.notation.certificate import CHAIN_LIMIT, read_chain
-from builder.notation.self_signed import self_signed
+from builder.notation.self_signed import (
+    _BIT_STRING,
+    _ECDSA_SHA256,
+    _SEQUENCE,
+    _der,
+    self_signed,
+)
 from tests.notation.authorities import (
     CODE_SIGNING,
     LEAF,
@@ -154,6 +160,18 @@ def _shuffled(pem: bytes, *order: int) -> bytes:
     return b"".join(parts[number] for number in order)
 
 
+def _of_version_1(pem: bytes) -> bytes:
+    """The certificate without its version, which says 1 by that, signed anew."""
+    tbs = x509.load_pem_x509_certificate(pem).tbs_certificate_bytes
+    version = bytes.fromhex("a003020102")
+    head, _, rest = tbs.partition(version)
+    assert len(head) == 4, "a sequence of some hundred bytes"
+    fields = _der(_SEQUENCE, rest)
+    signature = _der(_BIT_STRING, b"\0" + KEY.sign(fields))
+    made = _der(_SEQUENCE, fields + _ECDSA_SHA256 + signature)
+    return b"-----BEGIN CERTIFICATE-----\n%s-----END CERTIFICATE-----\n" % encodebytes(made)
+
+
 CHAIN = issued(KEY)
 WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
     "nothing": (lambda: b"", "not certificates in PEM"),
@@ -206,6 +224,10 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
             )
         ),
         "without the key usage keyCertSign",
+    ),
+    "of version 1, with extensions": (
+        lambda: _of_version_1(leaf()),
+        "expected a certificate of version 3",
     ),
     "no key usage": (lambda: leaf((CODE_SIGNING, False)), "has no key usage"),
     "a key usage that is not critical": (

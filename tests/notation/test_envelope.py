@@ -223,6 +223,10 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: signed(payload={"targetArtifact": TARGET | {"size": True}}),
         "targetArtifact.size",
     ),
+    "a target with a size of another type": (
+        lambda: signed(payload={"targetArtifact": TARGET | {"size": 7023.0}}),
+        "targetArtifact.size",
+    ),
     "a target with a platform": (
         lambda: signed(payload={"targetArtifact": TARGET | {"platform": {}}}),
         "targetArtifact: expected the keys",

@@ -33,9 +33,11 @@ from tests.real import (
     main_recipe,
     model_signing,
     notation,
+    printed,
     reading,
     signatures,
     trust,
+    weights,
 )
 from tests.real.unavailable import stated
 from tests.real.upstream import RELEASES, fetch_wheel, upstream
@@ -52,11 +54,13 @@ def main() -> int:
     )
     keys.prove(claims)
     signatures.prove(claims)
+    printed.prove(claims)
     notation.prove(claims)
     bills.prove(claims)
     trust.prove(claims)
     engines.prove(claims)
     model_signing.prove(claims)
+    weights.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
     containers.prove(claims)

@@ -23,10 +23,14 @@ _GIVEN = {"MODEL_DIR": "/srv/models", "HOME": "/home/me", "HF_TOKEN": "t"}
 
 def prove(claims: Claims) -> None:
     """Check it all."""
-    compose, repository = docker_compose(claims), copy(DEPLOYMENTS)
     said = "containers get what Docker Compose says, of every compose file of club-3090"
-    if compose is None or repository is None:
-        claims.not_run(said, "no Docker Compose, or no copy at hand")
+    repository = copy(DEPLOYMENTS)
+    if repository is None:
+        claims.not_run(said, "no copy at hand", wants=DEPLOYMENTS)
+        return
+    compose = docker_compose(claims)
+    if compose is None:
+        claims.not_run(said, "there is no Docker Compose")
         return
     with tempfile.TemporaryDirectory(prefix="builder-containers-") as name, claims.group(said):
         differing, count, models = [], 0, 0

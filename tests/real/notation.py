@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cryptography.hazmat.primitives import serialization
-
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.store import FileStore
@@ -110,15 +108,12 @@ class Notation:
 
     def signing(self, name: str, signer: MemorySigner, chain: Chain) -> Path:
         """The configuration with which it signs with a key."""
-        key = signer.private.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
         at = self.scratch / name / "notation"
         known = {"name": "it", "keyPath": str(at / "it.key"), "certPath": str(at / "it.pem")}
         keys = json.dumps({"default": "it", "keys": [known]}).encode()
-        return self._written(name, {"it.key": key, "it.pem": chain.pem, "signingkeys.json": keys})
+        return self._written(
+            name, {"it.key": signer.pem, "it.pem": chain.pem, "signingkeys.json": keys}
+        )
 
     def _written(self, name: str, files: dict[str, bytes]) -> Path:
         for file, data in files.items():
@@ -136,7 +131,8 @@ def prove(claims: Claims) -> None:
     try:
         program = debian_tool("notation", LATEST, "usr/bin/notation")
     except CommandError as error:
-        claims.not_run("signatures as notation reads them", error.said or str(error))
+        why = error.said or str(error)
+        claims.not_run("signatures as notation reads them", why, wants=LATEST)
         return
     with TemporaryDirectory(prefix="builder-notation-") as name, ExitStack() as stack:
         scratch = Path(name)

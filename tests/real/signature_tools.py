@@ -14,6 +14,7 @@ from tests.claims import Claims
 from tests.commands import CommandError, clean_environment, run
 from tests.real.bundle_oracle import BundleOracle, bundle_oracle
 from tests.real.debian_tool import LATEST, STABLE, debian_packages, with_libraries
+from tests.real.unavailable import NPM
 
 BUNDLES_ONLY = "@sigstore/verify of npm"
 """The verifier that knows no older form."""
@@ -190,7 +191,7 @@ def tools(claims: Claims, scratch: Path) -> Tools:
         npm = bundle_oracle()
     except CommandError as error:
         why = error.said or str(error)
-        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", why, wants="npm")
+        claims.not_run(f"what {BUNDLES_ONLY} makes of our bundles", why, wants=NPM)
     return Tools(cosigns=tuple(cosigns), skopeo=skopeo, oras=oras, crane=crane, npm=npm)
 
 

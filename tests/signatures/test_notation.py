@@ -131,6 +131,20 @@ def rubbish() -> dict[str, bytes]:
     }
 
 
+class Thrifty(MemoryPlace):
+    """Hands out nothing that nobody should want all of."""
+
+    def blob(self, descriptor: Descriptor) -> bytes:
+        assert descriptor.size <= envelope.LIMIT, "its size was not looked at"
+        return super().blob(descriptor)
+
+
+def test_what_is_too_large_is_not_read() -> None:
+    place = Thrifty()
+    place.add([attaching.referring(IMAGE, rubbish()["huge"], CHAIN.thumbprints)])
+    assert len(signed(place).added) == 1
+
+
 @pytest.mark.parametrize("name", rubbish())
 def test_rubbish_of_others_hides_nothing(name: str, place: Place) -> None:
     place.add([attaching.referring(IMAGE, rubbish()[name], CHAIN.thumbprints)])

@@ -20,10 +20,11 @@ from builder.notation.self_signed import self_signed
 from builder.oci import Index, Manifest
 from builder.reference import Reference
 from builder.signatures.collect import collect
-from builder.signatures.place import Place
+from builder.signatures.place import Listed, Place
 from builder.signatures.publish import Signable, publish
 from builder.signatures.registry import ATTEMPTS, SETTLE, RegistryPlace
 from builder.sigstore import carriers
+from builder.sigstore.listing import Form
 from tests.notation.authorities import NOW
 from tests.services import running_registry
 from tests.signatures.conftest import IMAGES, fill, hurried
@@ -240,6 +241,44 @@ def test_the_wait_before_reading_back_follows_the_registry(client: RegistryClien
         assert max(SETTLE, 4 * 0.08) <= naps[0] <= 20 * 4 * 0.08
         sign(place, 1)
         assert len(naps) == 1  # nothing was put
+
+
+def put_one(
+    client: RegistryClient, signature: str, *moments: float, undone: int = 0
+) -> tuple[int, list[float]]:
+    """Put one list, by a clock that shows ``moments``, where the first puts are undone at once; how
+    often it was read, and the waits."""
+    naps: list[float] = []
+    shown = iter(moments)
+    layer = carriers.simple_signing_layer(b"{}", signature.encode())
+    wanted = Listed(tag="list", form=Form.LAYERS, entries=(layer,), blobs=(carriers.CONFIG, b"{}"))
+    with stand_in() as server:
+        server.on("PUT", ".*/manifests/list", *[Reply(status=201)] * undone)
+        place = RegistryPlace(
+            registry=client,
+            repository=Reference.parse(f"{server.host}/team/app"),
+            sleep=naps.append,
+            clock=lambda: next(shown),
+        )
+        place.add([wanted])
+        read = [call for call in server.asked() if call.startswith("GET /v2/team/app/manifests/")]
+    return len(read), naps
+
+
+def test_a_reading_that_took_long_is_done_again_before_it_is_used(client: RegistryClient) -> None:
+    once, _ = put_one(client, "a", 0.0, 0.01, 0.02, 1.0, 1.01)
+    again, _ = put_one(client, "a", 0.0, 0.5, 1.0, 1.01, 1.02, 2.0, 2.01)
+    assert (once, again) == (2, 3)
+
+
+def test_signers_that_met_do_not_meet_again(client: RegistryClient) -> None:
+    """Whose entries differ waits another time, and the same each time; who met nobody waits for no
+    longer than it must."""
+    moments = (0.0, 0.01, 0.02, 1.0, 1.01, 1.02, 2.0, 2.01)
+    waits = [put_one(client, signature, *moments, undone=1)[1] for signature in ("a", "b", "a")]
+    assert waits[0] == waits[2] != waits[1]
+    assert [wait[0] for wait in waits] == [SETTLE] * 3
+    assert all(SETTLE <= wait[1] <= 2 * SETTLE for wait in waits)
 
 
 class Ticking:

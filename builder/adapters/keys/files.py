@@ -46,9 +46,13 @@ def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:
     """Put a file in its place, whole or not at all, never readable by more than ``mode`` says.
 
     Raises:
-        UsageError: There is one, and no ``force``.
+        UsageError: There is one, and no ``force``; or what is there is no file that could be
+            replaced.
         EnvironmentFault: It cannot be written.
     """
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if os.path.lexists(path) and not path.is_file():  # /dev/null is no file that anybody can spare
+        raise UsageError(f"{path}: expected a file or nothing there, got something else")
     with durable.writing(path), staged(path, data, mode) as temporary:
         if force:
             durable.rename(temporary, path)

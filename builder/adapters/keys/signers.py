@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from builder.adapters.given_file import read_given
 from builder.adapters.keys.command import CommandSigner
 from builder.adapters.keys.directory import NAME, KeyDirectory, KeyState
 from builder.adapters.keys.files import read_private_file
@@ -126,9 +127,4 @@ def read_public_file(path: Path) -> PublicKey:
         UsageError: There is no such file.
         IntegrityError: It has no public key.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(KEY_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    return read_public_key(data, at=str(path))
+    return read_public_key(read_given(path, limit=KEY_LIMIT), at=str(path))

@@ -55,8 +55,9 @@ def open_regular(path: str) -> int:
     return fd
 
 
-def read_file(path: str) -> bytes | None:
-    """The whole of a small regular file; ``None`` where nothing is there.
+def read_file(path: str, *, limit: int | None = None) -> bytes | None:
+    """The whole of a small regular file, or one byte more than ``limit``; ``None`` where nothing is
+    there.
 
     Raises:
         OSError: One of ``IRREGULAR`` where something else is there.
@@ -66,7 +67,7 @@ def read_file(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     try:
-        return read_to_end(fd)
+        return read_to_end(fd, limit=limit)
     finally:
         os.close(fd)
 

@@ -9,6 +9,7 @@ from builder.adapters.store import disk, index, locks
 from builder.digest import Digest
 from builder.errors import EnvironmentFault, IntegrityError
 
+_MARK_LIMIT = 1 << 16
 _MARK = b'{"imageLayoutVersion":"1.0.0"}'
 _VERSION = "1.0.0"
 _DIRECTORIES = ("tmp", "locks", "leases", "notes", "blobs", "blobs/sha256")
@@ -95,7 +96,7 @@ class Paths:
 
     def _read_mark(self) -> bytes | None:
         try:
-            return disk.read_file(self.mark)
+            return disk.read_file(self.mark, limit=_MARK_LIMIT)
         except NotADirectoryError:
             raise EnvironmentFault(
                 f"{self.at}: not a directory", hint="choose another with --store DIR"
@@ -106,7 +107,7 @@ class Paths:
             return
         at = f"{self.at}: oci-layout"
         try:
-            document = canonical.decode(mark, at=at, limit=1 << 16)
+            document = canonical.decode(mark, at=at, limit=_MARK_LIMIT)
         except IntegrityError as error:
             raise EnvironmentFault(
                 error.message, hint="choose an image layout, or a new directory, with --store DIR"

@@ -64,8 +64,4 @@ def _remarks(policy: Policy, today: date) -> Iterator[str]:
 
 
 def _counts(key: TrustedKey, today: date) -> bool:
-    return (
-        key.state is KeyState.ACTIVE
-        and (key.since is None or key.since <= today)
-        and (key.until is None or today <= key.until)
-    )
+    return key.state is KeyState.ACTIVE and key.in_its_days(today)

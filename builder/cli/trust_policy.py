@@ -1,0 +1,60 @@
+"""The trust policy of the project that a command works on."""
+
+from typing import TYPE_CHECKING
+
+from builder.cli.site import Site
+from builder.errors import ProjectError, UsageError
+from builder.trust.names import FILE
+
+if TYPE_CHECKING:
+    from builder.trust.chain import Text
+    from builder.trust.model import Policy
+
+KEY_HINT = "give a public key with --key"
+
+
+def latest(site: Site) -> "Text":
+    """The policy that is there, whether or not anybody accepted it.
+
+    Raises:
+        ProjectError: There is none.
+    """
+    found = site.project.versions.latest
+    if found is None:
+        raise no_policy()
+    return found
+
+
+def holding(site: Site) -> "Policy":
+    """The policy that this machine accepted, and that is not over.
+
+    Raises:
+        ProjectError: There is none.
+        UntrustedError, ExpiredError, SignatureError: As :meth:`builder.project.Project.policy`.
+    """
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise no_policy()
+    return policy
+
+
+def trusting(site: Site, *, hint: str = KEY_HINT) -> "Policy":
+    """As :func:`holding`, for those who say whom to trust, or have the policy say it.
+
+    Args:
+        hint: What to do where there is none.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if site.homeless:
+        raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
+    policy = site.project.policy(today=site.today)
+    if policy is None:
+        raise UsageError(f"no key is trusted: the project has no {FILE}", hint=hint)
+    return policy
+
+
+def no_policy() -> ProjectError:
+    """The error of a project without one."""
+    return ProjectError(f"no {FILE} here", hint="builder trust new begins one")
