@@ -35,10 +35,14 @@ help: ## list the targets
 .PHONY: venv
 venv: $(VENV)/.bytecode ## prepare .venv for running builder
 
+# One word of the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+
 .PHONY: image
 image: venv ## bake a variant: make image VARIANT=demo; PUSH=REF or OUT=DIR, and SIGN=1
-	@$(VENV)/bin/builder build $(VARIANT) $(if $(PUSH),--push '$(PUSH)') $(if $(OUT),--out '$(OUT)') \
-		$(if $(SIGN),--sign '$(if $(filter-out 1,$(SIGN)),$(SIGN),release)') $(ARGS)
+	@$(VENV)/bin/builder build $(VARIANT) $(if $(PUSH),--push $(call quoted,$(PUSH))) \
+		$(if $(OUT),--out $(call quoted,$(OUT))) \
+		$(if $(SIGN),--sign $(if $(filter-out 1,$(SIGN)),$(call quoted,$(SIGN)),release)) $(ARGS)
 
 .PHONY: demo
 demo: venv ## bake, sign and verify the demo, offline, from the files in this repository alone

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -58,8 +59,11 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
             ("SIGN=ci.pem", "OUT=a layout", "ARGS=--locked", "VARIANT=it"),
             ["build", "it", "--out", "a layout", "--sign", "ci.pem", "--locked"],
         ),
-        (("SIGN=team1",), ["build", "demo", "--sign", "team1"]),
-        (("SIGN=exec:kms 1",), ["build", "demo", "--sign", "exec:kms 1"]),
+        (
+            ("SIGN=key1", "OUT=it's; echo $$HOME"),
+            ["build", "demo", "--out", "it's; echo $HOME", "--sign", "key1"],
+        ),
+        (("SIGN=exec:sign 1",), ["build", "demo", "--sign", "exec:sign 1"]),
     ],
 )
 def test_an_image_goes_where_it_is_told_and_is_signed_there(
@@ -84,6 +88,28 @@ def test_what_the_environment_calls_the_same_sends_no_image_anywhere(
         monkeypatch.setenv(name, "somewhere")
     done = make("-n", "image")
     assert "somewhere" not in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_ended_leaves_no_key(number: signal.Signals, tmp_path: Path) -> None:
+    temporary, program = tmp_path / "temporary", tmp_path / "builder"
+    temporary.mkdir()
+    program.write_text("#!/bin/sh\necho here; read line\n")
+    program.chmod(0o755)
+    with subprocess.Popen(
+        ["sh", "tools/demo.sh", program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(temporary)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"here\n"
+        assert len(list(temporary.iterdir())) == 1
+        os.killpg(running.pid, number)
+        assert running.wait(10) == 128 + number
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.requires("git", "unshare")

@@ -8,6 +8,7 @@ builder=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

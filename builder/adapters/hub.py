@@ -36,7 +36,7 @@ from builder.upstream import HubFile, HubRevision, WantedFile
 
 _log = logging.getLogger(__name__)
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*)/[A-Za-z0-9_](?:[\w.-]*)", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9_][\w.-]{0,95}", re.ASCII)
 _ANSWERS = frozenset({200, 401, 403, 404, 410})
 _JSON_LIMIT = 16 << 20
 _FILE_LIMIT = 100_000

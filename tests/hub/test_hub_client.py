@@ -239,6 +239,7 @@ def test_a_name_that_is_none_is_not_asked_for(
         pytest.param({"id": NAME, "sha": "main"}, "gives no object id", id="sha is a name"),
         pytest.param({"id": NAME, "sha": "0" * 64}, "gives no object id", id="sha of 64 digits"),
         pytest.param({"id": "x", "sha": "0" * 40}, "gives no name", id="no owner"),
+        pytest.param({"id": "x/" + "y" * 97, "sha": "0" * 40}, "gives no name", id="no end"),
     ],
 )
 def test_an_odd_answer_about_a_revision_is_refused(

@@ -73,8 +73,9 @@ def _ask(place: Path, printed: Sequence[str], programs: Programs, claims: Claims
     tools = [line[0] for line in asked]
     claims.equal(f"{_CLAIM}: of whom", tools, ["cosign", "cosign", "skopeo"])
     for key, right in (("mine", True), ("other", False)):
-        (place / "cosign.pub").write_bytes((place / f"keys/{key}.pub").read_bytes())
-        for tool, *arguments in asked:
+        own, given = (str(place / f"keys/{name}.pub") for name in ("mine", key))
+        for tool, *words in asked:
+            arguments = [given if word == own else word for word in words]
             if tool == "skopeo" and not right:
                 continue  # its keys are those of the policy
             done = _passes((*programs[tool], *arguments, *_PLAIN[tool]), place)
