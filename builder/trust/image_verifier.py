@@ -59,11 +59,11 @@ def question(name: str, digest: str) -> Asked:
 
 def answer(name: str, digest: str, verify: Verify) -> Answer:
     """Whether the image may be pulled. Whatever goes wrong, it may not: also what nobody foresaw
-    ends the program with another status than 0."""
+    ends the program with another status than 0. Hints are left out: they are for whoever types a
+    command, and this is read in the log of an engine."""
     try:
         reason, status = verify(question(name, digest)), 0
     except BuilderError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        reason, status = f"{error.message}{hint}", error.exit_status
+        reason, status = error.message, error.exit_status
     line = " ".join(reason.split())
     return Answer(status=status, reason=line[:REASON_LIMIT])
