@@ -1,5 +1,6 @@
 """``builder verify``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,24 @@ def command(
         trusted = by_keys(keys) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
         verified = verify_at(spot, site, trusted, demanded=demands)
+        _check_platform(verified, site.asked, at=spot.reference)
         if rebuild:
             _rebuild(verified, site, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
+
+
+def _check_platform(verified: Verified, asked: Platform | None, *, at: str) -> None:
+    """Refuse an image of another platform than was asked for: without an index nobody chose."""
+    claim = verified.claims.get(str(Kind.MANIFEST))
+    if asked is None or claim is None or not isinstance(claim.said, Statement):
+        return
+    said = Platform.parse(claim.said.predicate["platform"], at=at)
+    told = replace(said, variant=None) if asked.variant is None else said
+    if told != asked:
+        raise IntegrityError(
+            f"{at}: {verified.image} is for {said}, expected {asked}",
+            hint="leave out --platform, or name the image that is for it",
+        )
 
 
 def _rebuild(verified: Verified, site: Site, *, at: str) -> None:

@@ -121,6 +121,21 @@ def test_a_layout_without_the_image_says_what_it_has(builder: Builder, tmp_path:
     refused(ran, 7, f"oci:{layout}:other: there is no such image", "the layout has: hello")
 
 
+def test_an_image_of_another_platform_is_not_the_one_that_is_asked_for(
+    builder: Builder, key: Path, tmp_path: Path
+) -> None:
+    layout, public = tmp_path / "layout", tmp_path / "its.pub"
+    public.write_bytes(p256().public.pem)
+    assert builder("build", "hello", "--out", layout).status == 0
+    sign = ("sign", "hello", f"oci:{layout}", "--key", key, "--allow-plaintext")
+    assert (ran := builder(*sign)).status == 0, ran.err
+    line = ("verify", f"oci:{layout}", "--key", public, "--platform")
+    assert builder(*line, "linux/amd64").status == 0
+    ran = builder(*line, "linux/arm64")
+    assert (ran.status, ran.out) == (4, "")
+    assert "is for linux/amd64, expected linux/arm64\n" in ran.err
+
+
 def test_an_index_of_a_layout_is_read_within_a_limit(builder: Builder, tmp_path: Path) -> None:
     layout = tmp_path / "layout"
     (tmp_path / "its.pub").write_bytes(p256().public.pem)
