@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from builder.lock.codec import write_pins
+from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder, Ran, tree
 from tests.cli.test_notation import SUBJECT, certified, kept, made
 from tests.cli.test_trust import write
+from tests.models.worlds import pin_of, tiny
 from tests.signers import p256
 
 LONG = "a" * 5000
@@ -193,3 +196,30 @@ def test_containerd_is_not_told_of_options_that_it_has_not(builder: Builder) -> 
         "no key is trusted: the project has no trust.yaml (builder trust new begins one, and"
         " builder trust export names the project that has it)\n"
     )
+
+
+def test_a_password_is_not_waited_for_either(
+    builder: Builder, pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD_FILE", str(pipe))
+    ran = builder("key", "generate", "mine")
+    told = f"BUILDER_KEY_PASSWORD_FILE: '{pipe}': a named pipe that nobody writes into"
+    refused(ran, 2, told, "give a file")
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [("/dev/null/x", "Not a directory"), ("/proc/none", "No such file or directory")],
+)
+def test_models_are_not_fetched_to_where_nothing_can_be(
+    builder: Builder, project: Path, where: str, why: str
+) -> None:
+    pins = {"tiny": pin_of(tiny())}
+    (project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, pins))
+    with (project / "variants/hello.yaml").open("a") as variant:
+        variant.write("models: [tiny]\n")
+    ran = builder("models", "fetch", "hello", "--dir", where, "--offline")
+    assert (ran.status, ran.out) == (9, "")
+    assert ran.err.startswith(f"builder: error: {where}")
+    assert ran.err.endswith(f"cannot be written: {why}\n")
