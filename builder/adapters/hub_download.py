@@ -29,9 +29,15 @@ _MEDIA_TYPE = "application/octet-stream"
 
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """See :meth:`builder.upstream.Hub.alone_in`. The kernel drops the lock with the process."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("ab") as file:
+    """See :meth:`builder.upstream.Hub.alone_in`. The kernel drops the lock with the process.
+
+    Raises:
+        EnvironmentFault: There is no such directory, and none can be made.
+    """
+    with durable.writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / "lock").open("ab")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -55,8 +55,10 @@ test compares the lines with the commands' own."""
 _NO_BUG = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.ENOMEM}
     | {errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EPERM}
+    | {errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP}
 )
-"""What the machine refuses whatever a program does: a full disk is no bug, wherever it is met."""
+"""What the machine refuses whatever a program does: a full disk is no bug, wherever it is met, nor
+is a path that cannot be."""
 
 
 class ReaderGone(Exception):

@@ -1,6 +1,7 @@
 """``builder verify``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -52,6 +53,7 @@ def command(
         trusted = by_keys(keys, site) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
         verified = verify_at(spot, site, trusted, demanded=demands)
+        _check_platform(verified, site.asked, at=spot.reference)
         if rebuild:
             _rebuild(verified, site, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
@@ -72,6 +74,20 @@ def _published(target: str, site: Site) -> str:
             hint="name the image, REGISTRY/REPOSITORY:TAG or oci:DIR; or add publish there",
         )
     return f"{repository}:{reference_name(target, site.platform)}"
+
+
+def _check_platform(verified: Verified, asked: Platform | None, *, at: str) -> None:
+    """Refuse an image of another platform than was asked for: without an index nobody chose."""
+    claim = verified.claims.get(str(Kind.MANIFEST))
+    if asked is None or claim is None or not isinstance(claim.said, Statement):
+        return
+    said = Platform.parse(claim.said.predicate["platform"], at=at)
+    told = replace(said, variant=None) if asked.variant is None else said
+    if told != asked:
+        raise IntegrityError(
+            f"{at}: {verified.image} is for {said}, expected {asked}",
+            hint="leave out --platform, or name the image that is for it",
+        )
 
 
 def _rebuild(verified: Verified, site: Site, *, at: str) -> None:

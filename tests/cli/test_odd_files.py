@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from builder.lock.codec import write_pins
+from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder, Ran, tree
 from tests.cli.test_notation import SUBJECT, certified, kept, made
 from tests.cli.test_trust import write
+from tests.models.worlds import pin_of, tiny
 from tests.signers import p256
 
 LONG = "a" * 5000
@@ -121,6 +124,21 @@ def test_a_layout_without_the_image_says_what_it_has(builder: Builder, tmp_path:
     refused(ran, 7, f"oci:{layout}:other: there is no such image", "the layout has: hello")
 
 
+def test_an_image_of_another_platform_is_not_the_one_that_is_asked_for(
+    builder: Builder, key: Path, tmp_path: Path
+) -> None:
+    layout, public = tmp_path / "layout", tmp_path / "its.pub"
+    public.write_bytes(p256().public.pem)
+    assert builder("build", "hello", "--out", layout).status == 0
+    sign = ("sign", "hello", f"oci:{layout}", "--key", key, "--allow-plaintext")
+    assert (ran := builder(*sign)).status == 0, ran.err
+    line = ("verify", f"oci:{layout}", "--key", public, "--platform")
+    assert builder(*line, "linux/amd64").status == 0
+    ran = builder(*line, "linux/arm64")
+    assert (ran.status, ran.out) == (4, "")
+    assert "is for linux/amd64, expected linux/arm64\n" in ran.err
+
+
 def test_an_index_of_a_layout_is_read_within_a_limit(builder: Builder, tmp_path: Path) -> None:
     layout = tmp_path / "layout"
     (tmp_path / "its.pub").write_bytes(p256().public.pem)
@@ -174,7 +192,31 @@ def test_a_name_that_is_none_is_refused_in_words(
 def test_containerd_is_not_told_of_options_that_it_has_not(builder: Builder) -> None:
     ran = builder("image-verifier", "-name", "r.example/a:1", "-digest", f"sha256:{'0' * 64}")
     assert (ran.status, ran.err) == (2, "")
-    assert ran.out == (
-        "no key is trusted: the project has no trust.yaml (builder trust new begins one, and"
-        " builder trust export names the project that has it)\n"
-    )
+    assert ran.out == "no key is trusted: the project has no trust.yaml\n"
+
+
+def test_a_password_is_not_waited_for_either(
+    builder: Builder, pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD_FILE", str(pipe))
+    ran = builder("key", "generate", "mine")
+    told = f"BUILDER_KEY_PASSWORD_FILE: '{pipe}': a named pipe that nobody writes into"
+    refused(ran, 2, told, "give a file")
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [("/dev/null/x", "Not a directory"), ("/proc/none", "No such file or directory")],
+)
+def test_models_are_not_fetched_to_where_nothing_can_be(
+    builder: Builder, project: Path, where: str, why: str
+) -> None:
+    pins = {"tiny": pin_of(tiny())}
+    (project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, pins))
+    with (project / "variants/hello.yaml").open("a") as variant:
+        variant.write("models: [tiny]\n")
+    ran = builder("models", "fetch", "hello", "--dir", where, "--offline")
+    assert (ran.status, ran.out) == (9, "")
+    assert ran.err.startswith(f"builder: error: {where}")
+    assert ran.err.endswith(f"cannot be written: {why}\n")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from builder.adapters.given_file import read_given
 from builder.errors import PasswordError, UsageError
 
 FILE = "BUILDER_KEY_PASSWORD_FILE"
@@ -78,11 +79,7 @@ class Passwords:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:  # a pipe (<(pass show ...)) is waited for
-            data = file.read(LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{FILE}: {str(path)!r} cannot be read: {error.strerror}") from error
+    data = read_given(path, limit=LIMIT, at=f"{FILE}: {str(path)!r}")
     if len(data) > LIMIT:
         raise UsageError(f"{FILE}: {str(path)!r} has more than {LIMIT} bytes")
     return data

@@ -61,13 +61,13 @@ def test_a_file_that_cannot_be_the_password_is_refused(tmp_path: Path) -> None:
     large = tmp_path / "large"
     large.write_bytes(b"x" * (LIMIT + 1))
     for path, message in (
-        (tmp_path / "none", "cannot be read: No such file or directory"),
-        (tmp_path, "cannot be read: Is a directory"),
-        (large, "has more than 4096 bytes"),
+        (tmp_path / "none", ": cannot be read: No such file or directory"),
+        (tmp_path, ": cannot be read: Is a directory"),
+        (large, " has more than 4096 bytes"),
     ):
         with pytest.raises(UsageError) as caught:
             Passwords({"BUILDER_KEY_PASSWORD_FILE": str(path)}, ask=None).existing("it")
-        assert str(caught.value) == f"BUILDER_KEY_PASSWORD_FILE: {str(path)!r} {message}"
+        assert str(caught.value) == f"BUILDER_KEY_PASSWORD_FILE: {str(path)!r}{message}"
 
 
 def test_variables_are_taken_in_order_and_as_bytes() -> None:
