@@ -9,8 +9,6 @@ from builder.cli.verifying import by_policy, verify_at
 from builder.statements import Kind
 from builder.trust.image_verifier import Asked, answer
 
-_HINT = "builder trust new begins one, and builder trust export names the project that has it"
-
 
 @project_command(
     "image-verifier",
@@ -32,7 +30,7 @@ def command(
     def verify(asked: Asked) -> str:
         with site.looking() as world:
             spot = spot_of(str(asked.reference.at(asked.digest)), world=world, at="-name")
-            verified = verify_at(spot, site, by_policy(site, spot, hint=_HINT))
+            verified = verify_at(spot, site, by_policy(site, spot))
         keys = verified.claims[str(Kind.MANIFEST)].keys
         return f"{spot.reference} is signed by {', '.join(key.fingerprint for key in keys)}"
 

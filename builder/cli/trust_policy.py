@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from builder.trust.chain import Text
     from builder.trust.model import Policy
 
-KEY_HINT = "give a public key with --key"
+_HINT = "give a public key with --key"
 
 
 def latest(site: Site) -> "Text":
@@ -38,20 +38,17 @@ def holding(site: Site) -> "Policy":
     return policy
 
 
-def trusting(site: Site, *, hint: str = KEY_HINT) -> "Policy":
+def trusting(site: Site) -> "Policy":
     """As :func:`holding`, for those who say whom to trust, or have the policy say it.
-
-    Args:
-        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
     """
     if site.homeless:
-        raise UsageError("no key is trusted: there is no project here", hint=f"{hint}, or -C DIR")
+        raise UsageError("no key is trusted: there is no project here", hint=f"{_HINT}, or -C DIR")
     policy = site.project.policy(today=site.today)
     if policy is None:
-        raise UsageError(f"no key is trusted: the project has no {FILE}", hint=hint)
+        raise UsageError(f"no key is trusted: the project has no {FILE}", hint=_HINT)
     return policy
 
 

@@ -9,7 +9,7 @@ from builder.adapters.keys.signers import read_public_file
 from builder.cli.keyring import directory_of
 from builder.cli.places import Spot
 from builder.cli.site import Site
-from builder.cli.trust_policy import KEY_HINT, trusting
+from builder.cli.trust_policy import trusting
 from builder.digest import Digest
 from builder.errors import GoneError, IntegrityError, UsageError
 from builder.keys.public import PublicKey
@@ -55,17 +55,14 @@ def _public(name: str, site: Site) -> PublicKey:
     )
 
 
-def by_policy(site: Site, spot: Spot, *, hint: str = KEY_HINT) -> Trusted:
+def by_policy(site: Site, spot: Spot) -> Trusted:
     """Those of the project's trust policy.
-
-    Args:
-        hint: What to do where there is none.
 
     Raises:
         UsageError: There is none.
         UntrustedError, ExpiredError: It does not hold here.
     """
-    policy = trusting(site, hint=hint)
+    policy = trusting(site)
     from builder.trust.judge import enough_for, public_keys
 
     repository = None if spot.layers is not None else Reference.parse(spot.repository)
