@@ -153,6 +153,13 @@ def test_a_draft_is_verified_too_and_a_model_that_is_not_loaded_is_told(
     assert verify(both).status == 4
 
 
+def test_where_a_model_is_not_resolved_none_is_said_not_to_be_loaded(verify: Builder) -> None:
+    ran = verify(VLLM.replace("/root/.cache/huggingface/tiny", "/opt/m"))
+    assert ran.status == 3
+    assert "is in no mount" in ran.out
+    assert "does not load" not in ran.out
+
+
 def test_a_service_of_no_variant_may_load_whatever_is_pinned(verify: Builder) -> None:
     compose = (
         "services:\n  l:\n    volumes: ['./models:/models:ro']\n"
