@@ -284,6 +284,20 @@ def test_a_model_that_no_pin_is_of_is_told_with_what_to_do(
     assert "is that of several pins: a, b" in problem(verify(text, "--json"))
 
 
+def test_where_no_model_is_pinned_the_hint_is_to_pin_one(
+    verify: Builder, place: Path, project: Path
+) -> None:
+    text = VLLM.replace("    labels: [builder.variant=hello]\n", "").replace("/tiny]", "/mine]")
+    assert "  hint: builder models fetch VARIANT --dir " in verify(text).out
+    variant = project / "variants/hello.yaml"
+    variant.write_text(variant.read_text().replace("models: [tiny]\n", ""))
+    (project / "lockfiles/models.yaml").unlink()
+    ran = verify(text)
+    assert ran.status == 3
+    assert "no model is pinned: builder add model OWNER/NAME" in ran.out
+    assert "models fetch" not in ran.out
+
+
 def test_services_are_chosen_by_name(verify: Builder) -> None:
     two = VLLM + "  other: {image: x, command: [--model, /nowhere]}\n"
     assert verify(two).status == 3
