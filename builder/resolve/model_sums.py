@@ -60,9 +60,9 @@ def resolve_with_sums(
 
 
 def _unnamed(error: OfflineError, revision: str | None) -> OfflineError:
-    got = "there is no --revision" if revision is None else f"--revision is {revision!r:.100}"
+    got = "no --revision" if revision is None else f"--revision {revision!r:.100}"
     return OfflineError(
-        f"{error.message}, and {got}, which names no commit in full",
+        f"{error.message}; without it a commit is wanted, in full, got {got}",
         hint="give --revision with 40 hex digits: then the digests of --sums are taken; or run it"
         " once without --offline",
     )

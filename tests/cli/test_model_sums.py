@@ -216,13 +216,13 @@ def test_without_a_hub_a_commit_is_pinned_by_its_full_id_only(
 ) -> None:
     given = ("add", "model", "Team/Tiny", "--sums", "SHA256SUMS", "--offline")
     for more, got in (
-        ((), "there is no --revision"),
-        (("--revision", "main"), "--revision is 'main'"),
-        (("--revision", "1" * 12), f"--revision is '{'1' * 12}'"),
+        ((), "no --revision"),
+        (("--revision", "main"), "--revision 'main'"),
+        (("--revision", "1" * 12), f"--revision '{'1' * 12}'"),
     ):
         ran = builder(*given, *more)
         assert ran.status == 8
-        assert f", and {got}, which names no commit in full\n" in ran.err
+        assert f"; without it a commit is wanted, in full, got {got}\n" in ran.err
         assert "  hint: give --revision with 40 hex digits: then " in ran.err
     ran = builder(*given, "--revision", "1" * 40, "--include", "*.safetensors")
     assert ran.status == 0, ran.err
