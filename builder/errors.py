@@ -58,6 +58,20 @@ class ProjectError(BuilderError):
     exit_status = 3
 
 
+class AbsentMirrorError(ProjectError):
+    """A git mirror of builder.yaml is a path of this machine, and nothing is there. ``offline``:
+    no other place may be asked, which is a reason to go to a copy of ours."""
+
+    usual_hint: ClassVar[str | None] = (
+        "put a repository there, or take the line out of mirrors in builder.yaml: other machines"
+        " may not have that path, either"
+    )
+
+    def __init__(self, message: str, *, hint: str | None = None, offline: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.offline = offline
+
+
 class IntegrityError(BuilderError):
     """Bytes are not what their name, their lock or an earlier result says. Never retried."""
 

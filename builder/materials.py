@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from builder import notes
 from builder.digest import Digest, ObjectId
-from builder.errors import GoneError, IntegrityError, NetworkError, OfflineError, ProjectError
+from builder.errors import (
+    AbsentMirrorError,
+    GoneError,
+    IntegrityError,
+    NetworkError,
+    OfflineError,
+    ProjectError,
+)
 from builder.lock.model import (
     GenesisPin,
     Lock,
@@ -19,7 +26,7 @@ from builder.lock.model import (
     Subtree,
     WheelPin,
 )
-from builder.origin import OpenCopy, with_copies
+from builder.origin import OpenCopy, reason, with_copies
 from builder.ports import Git, GitFile, GitSubtree, Store, Wheels
 from builder.value import field, value
 
@@ -124,9 +131,8 @@ class PinnedMaterials:
             return copied(self._lost[key])
         try:
             return fetch()
-        except (GoneError, OfflineError) as absent:
-            if not pin.escrow:
-                raise
+        except (GoneError, OfflineError, AbsentMirrorError) as error:
+            absent = reason(error, pin.escrow)
             from builder.copies import PinCopies  # noqa: PLC0415 - only where something is lost
 
             self._lost[key] = PinCopies(pin, absent, open_copy=self.open_copy)

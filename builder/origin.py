@@ -13,7 +13,14 @@ from threading import Lock
 from typing import Protocol, TypeAlias, TypeVar
 
 from builder.digest import Digest
-from builder.errors import BuilderError, GoneError, NetworkError, OfflineError, ProjectError
+from builder.errors import (
+    AbsentMirrorError,
+    BuilderError,
+    GoneError,
+    NetworkError,
+    OfflineError,
+    ProjectError,
+)
 from builder.lock.model import Escrow
 from builder.oci import Descriptor
 from builder.ports import Registry
@@ -86,6 +93,25 @@ def with_copies(hint: str | None, copies: Sequence[Escrow]) -> str | None:
         return hint
     kept = f"there is a copy at {places_of(copies)}, which is asked where upstream says 'gone'"
     return f"{hint}; {kept}" if hint else kept
+
+
+def reason(error: Absent | AbsentMirrorError, copies: Sequence[Escrow]) -> Absent:
+    """Why ``copies`` are asked. That a mirror on this machine is absent is a reason with
+    ``--offline`` alone: otherwise it is a mistake in builder.yaml, and the copies are its hint.
+
+    Raises:
+        GoneError, OfflineError, AbsentMirrorError: ``error``, where there is no copy, or none is
+            asked.
+    """
+    if not copies:
+        raise error
+    if not isinstance(error, AbsentMirrorError):
+        return error
+    if error.offline:
+        return OfflineError(error.message, hint=error.hint)
+    kept = f"there is a copy at {places_of(copies)}"
+    taken = "" if all(copy.layout is None for copy in copies) else ", which --offline takes"
+    raise AbsentMirrorError(error.message, hint=f"{error.hint}; {kept}{taken}") from error
 
 
 class Copies:

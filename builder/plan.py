@@ -253,6 +253,7 @@ class _Lookup:
             ignore=step.ignore,
             strict=self.strict,
             at=f"{step.at}: pull {pin.name}",
+            stated_at=pin.at,
         )
         return PullRequest(
             pin=pin, rule=rule, until_upstream=step.until_upstream, python=self.python

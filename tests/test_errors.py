@@ -8,6 +8,7 @@ from builder.errors import WORST, BuilderError, IntegrityError, PatchError, wors
 STATUSES = {
     "UsageError": 2,
     "ProjectError": 3,
+    "AbsentMirrorError": 3,
     "IntegrityError": 4,
     "PolicyError": 5,
     "SignatureError": 10,

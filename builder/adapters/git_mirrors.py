@@ -77,8 +77,9 @@ class BareRepositories:
 
         Raises:
             OfflineError: On another machine.
+            ProjectError: See :func:`builder.adapters.git_source.find`.
         """
-        source = find(repository, self._mirrors)
+        source = find(repository, self._mirrors, offline=self._offline)
         if self._offline and not source.local:
             raise OfflineError(
                 f"{repository}: no {what} at hand, and --offline is set",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from builder.errors import ProjectError
+from builder.errors import AbsentMirrorError, ProjectError
 
 
 class Kind(Enum):
@@ -27,7 +27,7 @@ class Source:
     local: bool
 
 
-def find(repository: str, mirrors: Mapping[str, str]) -> Source:
+def find(repository: str, mirrors: Mapping[str, str], *, offline: bool = False) -> Source:
     """The source of ``repository``.
 
     The longest prefix in ``mirrors`` that ends at a ``/`` of the URL, or is all of it (with or
@@ -36,8 +36,9 @@ def find(repository: str, mirrors: Mapping[str, str]) -> Source:
     bundle, or a ``git fast-export`` stream.
 
     Raises:
-        ProjectError: Neither https nor ssh and not replaced; or replaced by a path where there is
-            nothing, or nothing that git can read.
+        AbsentMirrorError: Replaced by a path where there is nothing; it tells ``offline`` on.
+        ProjectError: Neither https nor ssh and not replaced; or replaced by a path with nothing
+            that git can read.
     """
     location = _replaced(repository, mirrors)
     if location is None:
@@ -55,7 +56,9 @@ def find(repository: str, mirrors: Mapping[str, str]) -> Source:
     path = Path(location.removeprefix("file://"))
     found = next((p for p in (path, path.with_name(f"{path.name}.git")) if p.exists()), None)
     if found is None:
-        raise ProjectError(f"mirrors: {repository!r} is replaced by {location!r}: no such path")
+        raise AbsentMirrorError(
+            f"mirrors: {repository!r} is replaced by {location!r}: no such path", offline=offline
+        )
     return Source(location=str(found.absolute()), kind=_kind(found), protocols="file", local=True)
 
 

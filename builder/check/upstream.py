@@ -11,6 +11,7 @@ from builder.check.finding import Finding, error_at, warning_at
 from builder.errors import AuthError, BuilderError, GoneError, NetworkError, PolicyError
 from builder.lock.model import ImagePin
 from builder.oci import Descriptor, Index
+from builder.origin import places_of
 from builder.ports import Registry
 from builder.settings.model import ExpiryPolicy
 from builder.upstream import Hub
@@ -100,8 +101,8 @@ def _is_pinned(named: Descriptor, pin: ImagePin, registry: Registry) -> bool:
 def _gone(pin: ImagePin, error: GoneError) -> Finding:
     if not pin.escrow:
         return error_at(pin.at, error)
-    places = ", ".join(str(item.registry or item.layout) for item in pin.escrow)
-    return warning_at(pin.at, f"upstream has deleted it; a copy is kept at {places}")
+    kept = places_of(pin.escrow)
+    return warning_at(pin.at, f"upstream has deleted it; a copy is kept at {kept}")
 
 
 def _expiring(pin: ImagePin, asked: Upstream, policy: ExpiryPolicy) -> Iterator[Finding]:

@@ -30,7 +30,13 @@ def question(pin: ModelPin) -> Digest:
     return Digest.of(canonical.encode(asked))
 
 
-def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...]:
+def judge(
+    pin: ModelPin,
+    place: Place,
+    good: AbstractSet[str],
+    *,
+    damaged: AbstractSet[str] = frozenset(),
+) -> tuple[str, ...]:
     """What is wrong with a model beyond the bytes of single files.
 
     1. Each safetensors file has a header that fits it.
@@ -39,6 +45,7 @@ def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...
 
     Args:
         good: The files that are what was locked; no other is looked into.
+        damaged: Those that are there, and are not: they are not called missing.
     """
     findings: list[str] = []
     headers: dict[str, Header] = {}
@@ -50,7 +57,7 @@ def judge(pin: ModelPin, place: Place, good: AbstractSet[str]) -> tuple[str, ...
                 findings.append(error.message)
     for path in sorted(good):
         if path.endswith(SUFFIX):
-            findings += _index_findings(pin, place, path, good, headers)
+            findings += _index_findings(pin, place, path, good | damaged, headers)
     weights = {file.path for file in pin.files if file.path.endswith(".safetensors")}
     if weights == headers.keys():  # of half a model it would not be known what it lacks
         names = {name for header in headers.values() for name in header.dtypes}
@@ -79,12 +86,12 @@ def _index_findings(
     pin: ModelPin,
     place: Place,
     path: str,
-    good: AbstractSet[str],
+    there: AbstractSet[str],
     headers: Mapping[str, Header],
 ) -> Iterator[str]:
     try:
         index = _index(place, path, at=pin.name)
-        check_complete(index, good, at=pin.name)
+        check_complete(index, there, at=pin.name)
     except IntegrityError as error:
         yield error.message
         return

@@ -174,9 +174,10 @@ def _verified(
         if path not in known
     ]
     good = {file.path for file in checked if file.state is State.OK}
+    damaged = {f.path for f in checked if f.state not in (State.OK, State.MISSING)}
     asked = question(pin)
     whole = len(good) == len(locked)
-    tensors = () if whole and memo.judged(asked) else judge(pin, place, good)
+    tensors = () if whole and memo.judged(asked) else judge(pin, place, good, damaged=damaged)
     memo.keep(
         [(file.identity, file.digest) for file in checked if file.identity and file.digest],
         judged=asked if whole and not tensors else None,

@@ -47,12 +47,25 @@ def resolve_with_sums(
         )
     except (GoneError, OfflineError) as error:
         known = before is not None or isinstance(error, OfflineError)
-        if not known or revision is None or not _COMMIT.fullmatch(revision):
+        if not known:
+            raise
+        if revision is None or not _COMMIT.fullmatch(revision):
+            if isinstance(error, OfflineError):
+                raise _unnamed(error, revision) from error
             raise
         pin = before or ModelPin(
             name=name, repository=repository, commit=ObjectId.parse(revision), include=include
         )
         return _by_sums(pin, published, without=error, now=now)
+
+
+def _unnamed(error: OfflineError, revision: str | None) -> OfflineError:
+    got = "no --revision" if revision is None else f"--revision {revision!r:.100}"
+    return OfflineError(
+        f"{error.message}; without it a commit is wanted, in full, got {got}",
+        hint="give --revision with 40 hex digits: then the digests of --sums are taken; or run it"
+        " once without --offline",
+    )
 
 
 def _by_sums(

@@ -123,7 +123,8 @@ def _of_service(
         for name in (variant.models if variant is not None else ())
         if name not in {item.pin.name for item in found if item.pin is not None}
     ]
-    if lacking and variant is not None:
+    resolved = all(item.pin is not None for item in found)  # one that is not may be what is lacking
+    if lacking and variant is not None and resolved:
         said = f"variant {variant.name} has {', '.join(lacking)}, which it does not load"
         blank = Served(service=service.name, line=service.line)
         problem = None if names else f"its command line names no model; {said}"

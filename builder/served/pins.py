@@ -32,7 +32,9 @@ def by_hub_id(given: Container, name: Named, pins: Sequence[ModelPin]) -> tuple[
     _check_revision(pin, name.revision, held)
     place = snapshot(pin, held, root=Path(os.path.realpath(found.mount.source)))
     if not place.directory.is_dir():
-        raise Unmapped(f"{str(place.directory)!r} is not there", _fetch(found.path, cache=True))
+        raise Unmapped(
+            f"{str(place.directory)!r} is not there", _fetch(found.path, pins, cache=True)
+        )
     return pin, place
 
 
@@ -86,7 +88,7 @@ def by_path(
             "what the container sees there is not what the directory has",
         )
     if not os.path.lexists(found.path):
-        raise Unmapped(f"{str(found.path)!r} is not there", _fetch(found.path))
+        raise Unmapped(f"{str(found.path)!r} is not there", _fetch(found.path, pins))
     real = real_path(found, found.path)
     if real.is_dir():
         pin = _named_after((found.path, Path(inside)), real, pins, alone=alone)
@@ -166,5 +168,7 @@ def _not_one(pins: Sequence[ModelPin], what: str) -> Unmapped:
     return Unmapped(f"{what} is that of several pins: {names}", "name the directory as the pin")
 
 
-def _fetch(path: Path, *, cache: bool = False) -> str:
+def _fetch(path: Path, pins: Sequence[ModelPin], *, cache: bool = False) -> str:
+    if not pins:
+        return "mount the directory that has it; no model is pinned: builder add model OWNER/NAME"
     return f"builder models fetch VARIANT --dir {path}{' --cache' if cache else ''}"

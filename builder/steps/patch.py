@@ -40,10 +40,14 @@ def apply_diff(data: bytes, rule: DiffRule, view: View, layout: PythonLayout) ->
 
     if rule.root is None or rule.strip is None:
         _log.warning(
-            "%s: found to apply at root '/%s' with strip %d; state both, so that it stays there",
+            "%s: found to apply at root '/%s' with strip %d; so that it stays there, write root: %s"
+            " and strip: %d at %s",
             rule.at,
             place.root,
             place.strip,
+            _stated(place.root, layout),
+            place.strip,
+            rule.stated_at or rule.at,
         )
 
     view.prefetch(diff.touched(parsed.changes, place, at=rule.at))
@@ -97,6 +101,14 @@ def _is_directory(path: str, view: View) -> bool:
     if entry is not None and entry.target is not None:  # a link
         return bool(view.children(path))
     return entry is not None and entry.is_directory
+
+
+def _stated(root: str, layout: PythonLayout) -> str:
+    """What :func:`_root` makes ``root`` of."""
+    if root == layout.packages:
+        return "."
+    below = root.removeprefix(f"{layout.packages}/")
+    return below if below != root else f"/{root}"
 
 
 def _root(root: str, layout: PythonLayout) -> str:

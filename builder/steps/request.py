@@ -76,6 +76,8 @@ class DiffRule:
     ignore: tuple[str, ...] = ()
     strict: bool = False
     at: str = field(default="", compare=False)
+    stated_at: str = field(default="", compare=False)
+    """Where root and strip are written, if that is not ``at``."""
 
     def record(self) -> dict[str, Any]:
         """The inputs among the fields."""

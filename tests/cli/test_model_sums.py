@@ -215,8 +215,15 @@ def test_without_a_hub_a_commit_is_pinned_by_its_full_id_only(
     builder: Builder, project: Path, published: Path
 ) -> None:
     given = ("add", "model", "Team/Tiny", "--sums", "SHA256SUMS", "--offline")
-    assert builder(*given).status == 8
-    assert builder(*given, "--revision", "main").status == 8
+    for more, got in (
+        ((), "no --revision"),
+        (("--revision", "main"), "--revision 'main'"),
+        (("--revision", "1" * 12), f"--revision '{'1' * 12}'"),
+    ):
+        ran = builder(*given, *more)
+        assert ran.status == 8
+        assert f"; without it a commit is wanted, in full, got {got}\n" in ran.err
+        assert "  hint: give --revision with 40 hex digits: then " in ran.err
     ran = builder(*given, "--revision", "1" * 40, "--include", "*.safetensors")
     assert ran.status == 0, ran.err
     assert [file.path for file in pin(project).files] == list(SHARDS)

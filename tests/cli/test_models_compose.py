@@ -154,6 +154,13 @@ def test_a_draft_is_verified_too_and_a_model_that_is_not_loaded_is_told(
     assert verify(both).status == 4
 
 
+def test_where_a_model_is_not_resolved_none_is_said_not_to_be_loaded(verify: Builder) -> None:
+    ran = verify(VLLM.replace("/root/.cache/huggingface/tiny", "/opt/m"))
+    assert ran.status == 3
+    assert "is in no mount" in ran.out
+    assert "does not load" not in ran.out
+
+
 def test_a_service_of_no_variant_may_load_whatever_is_pinned(verify: Builder) -> None:
     compose = (
         "services:\n  l:\n    volumes: ['./models:/models:ro']\n"
@@ -276,6 +283,20 @@ def test_a_model_that_no_pin_is_of_is_told_with_what_to_do(
     )
     (project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, pins))
     assert "is that of several pins: a, b" in problem(verify(text, "--json"))
+
+
+def test_where_no_model_is_pinned_the_hint_is_to_pin_one(
+    verify: Builder, place: Path, project: Path
+) -> None:
+    text = VLLM.replace("    labels: [builder.variant=hello]\n", "").replace("/tiny]", "/mine]")
+    assert "  hint: builder models fetch VARIANT --dir " in verify(text).out
+    variant = project / "variants/hello.yaml"
+    variant.write_text(variant.read_text().replace("models: [tiny]\n", ""))
+    (project / "lockfiles/models.yaml").unlink()
+    ran = verify(text)
+    assert ran.status == 3
+    assert "no model is pinned: builder add model OWNER/NAME" in ran.out
+    assert "models fetch" not in ran.out
 
 
 def test_services_are_chosen_by_name(verify: Builder) -> None:

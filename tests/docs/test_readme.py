@@ -1,11 +1,14 @@
 """README.md: what it shows is what happens, and what it pins can be read."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from builder.cli.app import app
 from builder.lock.model import ImagePin
 from builder.project import Project
 from builder.variant import PinnedBase, PullStep
@@ -60,6 +63,26 @@ def test_every_command_of_make_on_the_page_is_a_target() -> None:
     )
     assert named
     assert named <= targets
+
+
+def test_every_command_on_the_page_is_one_with_its_options() -> None:
+    blocks = "".join(re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+    lines = re.findall(r"^builder .*", blocks, re.MULTILINE) + re.findall(r"`(builder .*?)`", TEXT)
+    assert len(lines) > 20
+    for line in lines:
+        _, *words = shlex.split(line, comments=True)
+        found: click.Command = app
+        while isinstance(found, click.Group) and words and not words[0].startswith("-"):
+            found = found.get_command(click.Context(found), word := words.pop(0)) or pytest.fail(
+                f"{line}: no command {word}"
+            )
+        known = {name for item in found.params for name in item.opts}
+        assert {word for word in words if word.startswith("--")} <= known | {"--help"}, line
+
+
+def test_make_image_is_shown_for_variants_of_this_repository_alone() -> None:
+    for name in re.findall(r"make image VARIANT=(\S+?)[`\s]", TEXT):
+        assert (ROOT / "variants" / f"{name}.yaml").is_file()
 
 
 def test_every_block_is_run_read_or_plainly_an_illustration() -> None:

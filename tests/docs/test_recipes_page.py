@@ -84,7 +84,7 @@ def test_the_examples_are_a_project(project: Project) -> None:
         project.overlays
     )
     registries = {item.host: item.location for item in project.settings.registries}
-    assert registries == {"docker.io": None, "registry.example": "localhost:5000"}
+    assert registries == {"docker.io": None, "registry.example": "registry.lan:5000"}
 
 
 @pytest.mark.parametrize(

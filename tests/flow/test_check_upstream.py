@@ -100,7 +100,7 @@ def test_what_upstream_deleted_is_7_and_a_warning_where_a_copy_is_kept(
     pinned(real, repository, made, escrow=KEPT)
     done, found = check(real, "--upstream")
     assert (done.status, found) == (0, [("warning", 0)])
-    assert "upstream has deleted it; a copy is kept at kept" in done.out
+    assert "upstream has deleted it; a copy is kept at oci:kept" in done.out
 
 
 def test_a_registry_that_does_not_answer_is_8_and_the_rest_is_said(

@@ -297,6 +297,58 @@ def test_an_engine_pulls_the_base_from_the_copy_where_upstream_says_gone(
     assert (engine.asked, loaded.moved) == (asked, moved)
 
 
+# --- a mirror that another machine has ---------------------------------------------------------
+
+
+def test_offline_a_mirror_that_is_not_on_this_machine_is_a_reason_to_go_to_the_copy(
+    full: Outside,
+) -> None:
+    before = full.bake()
+    full.escrow(to="oci:kept")
+    full.forget()
+    (full.tiny.root.parent / "git").rename(full.tiny.root.parent / "elsewhere")
+    done = full.run("build", "it", "--offline", "--json")
+    assert done.status == 0, done.out + done.err
+    assert done.json["images"][0]["digest"] == str(before.image.digest)
+    for pin in ("pulls.seven", "sources.code"):
+        (line,) = [line for line in done.err.splitlines() if f"{pin}: offline: mirrors: " in line]
+        assert line.endswith("no such path; using the copy at oci:kept")
+
+
+@pytest.mark.parametrize(
+    ("to", "kept_at"),
+    [
+        pytest.param(TO, f"there is a copy at {TO}", id="registry"),
+        pytest.param("oci:kept", "there is a copy at oci:kept, which --offline takes", id="layout"),
+    ],
+)
+def test_online_such_a_mirror_is_a_mistake_and_the_copy_is_named(
+    full: Outside, to: str, kept_at: str
+) -> None:
+    full.escrow(to=to)
+    full.forget()
+    (full.tiny.root.parent / "git").rename(full.tiny.root.parent / "elsewhere")
+    done = full.run("build", "it", "--json")
+    assert done.status == 3
+    error = done.json["error"]
+    assert error["message"].startswith("mirrors: 'https://git.test/team/code' is replaced by ")
+    assert error["message"].endswith(": no such path")
+    assert error["hint"].endswith(f"may not have that path, either; {kept_at}")
+
+
+def test_without_a_copy_such_a_mirror_is_a_mistake_offline_too(full: Outside) -> None:
+    full.bake()
+    full.escrow(to="oci:kept")
+    full.forget()
+    pins = {name: replace(pin, escrow=()) for name, pin in Project(full.tiny.root).pulls.items()}
+    (full.tiny.root / codec.PULLS).write_bytes(codec.write_pins(PullPin, pins))
+    (full.tiny.root.parent / "git").rename(full.tiny.root.parent / "elsewhere")
+    done = full.run("build", "it", "--offline", "--json")
+    assert done.status == 3
+    assert done.json["error"]["message"].endswith(": no such path")
+    assert "copy" not in done.json["error"]["hint"]
+
+
 # --- what is not gone ----------------------------------------------------------------------------
 
 

@@ -341,6 +341,16 @@ def test_of_half_a_model_nothing_is_said_about_its_tensors(root: Path, store: Me
     )
 
 
+@pytest.mark.parametrize("data", [b"", b"x"], ids=["short", "wrong"])
+def test_a_shard_that_is_there_and_is_not_what_it_was_is_not_called_missing(
+    root: Path, store: MemoryStore, data: bytes
+) -> None:
+    (root / SHARDS[1]).write_bytes(data * (root / SHARDS[1]).stat().st_size)
+    found = checked(PIN, root, store)
+    assert list(told(found)) == [SHARDS[1]]
+    assert (found.ok, found.tensors) == (False, ())
+
+
 def test_an_interrupt_ends_what_is_under_way() -> None:
     def work(crew: Crew, number: int) -> Digest:
         if number == 0:

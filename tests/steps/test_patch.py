@@ -1,5 +1,9 @@
 """Diffs as steps see them: the changes they come to, and what is said of each file."""
 
+from dataclasses import replace
+
+import pytest
+
 from builder.changes import Inline, Put, Remove
 from builder.digest import Digest
 from builder.outcome import FileOutcome
@@ -39,3 +43,34 @@ def test_a_renamed_file_is_removed_once_and_put_in_its_new_place() -> None:
         ),
         FileOutcome(path=f"{VLLM}/old.py", verdict=Verdict.APPLIED, pre=Digest.of(b"one\ntwo\n")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("diff", "stated"),
+    [
+        pytest.param(RENAME, "root: . and strip: 1", id="packages"),
+        pytest.param(RENAME.replace(b"vllm/", b""), "root: vllm and strip: 1", id="vllm"),
+        pytest.param(
+            RENAME.replace(b"/vllm/", f"/{VLLM}/".encode()).replace(
+                b" vllm/", f" {VLLM}/".encode()
+            ),
+            "root: / and strip: 1",
+            id="the whole path",
+        ),
+    ],
+)
+def test_of_a_place_that_was_found_it_is_told_what_to_write_and_where(
+    caplog: pytest.LogCaptureFixture, diff: bytes, stated: str
+) -> None:
+    view = TreeView({f"{VLLM}/__init__.py": b"", f"{VLLM}/old.py": File(b"one\ntwo\n", 0o755)})
+    found = replace(RULE, root=None, strip=None, stated_at="lockfiles/pulls.yaml:3: pulls.it")
+    outcome = apply_diff(diff, found, view, LAYOUT)
+    (told,) = caplog.messages
+    assert told.startswith("variant.yaml:3: pull it: found to apply at root '/")
+    assert told.endswith(
+        f"; so that it stays there, write {stated} at lockfiles/pulls.yaml:3: pulls.it"
+    )
+    caplog.clear()
+    root, strip = stated.removeprefix("root: ").split(" and strip: ")
+    again = apply_diff(diff, replace(found, root=root, strip=int(strip)), view, LAYOUT)
+    assert (again, caplog.messages) == (outcome, [])

@@ -176,7 +176,7 @@ NO_INPUTS: Mapping[type, Mapping[str, str]] = {
     OwnScript: {"overlay": NAMES},
     PinnedScript: {},
     Script: {"file": NAMES},
-    DiffRule: {"at": AT},
+    DiffRule: {"at": AT, "stated_at": AT},
     PullPin: {
         "name": NAMES,
         "repository": WHERE,
