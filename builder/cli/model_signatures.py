@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from builder.cli.site import Site
-from builder.errors import IntegrityError, SignatureError, UsageError
+from builder.errors import IntegrityError, SignatureError, UntrustedError, UsageError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
         raise UsageError(
             "no key is trusted: the project has no trust.yaml", hint="give a public key with --key"
         )
-    from builder.trust.judge import Kind, judge, public_keys
+    from builder.trust.judge import Kind, judge, public_keys, role_of
+
+    if isinstance(why := role_of(policy, Kind.MODEL, None), str):
+        raise UntrustedError(why, hint="give it one, or a public key with --key")
 
     def enough(at: str, signatures: "Sequence[ModelSignature]") -> None:
         judge(

@@ -5,6 +5,7 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_there import latest_of
 from builder.cli.world import memory_of
 from builder.digest import Digest
 from builder.errors import ProjectError, UntrustedError, UsageError
@@ -27,9 +28,7 @@ def init(settings: Settings, accept_first: bool, digest: str | None) -> None:
     from builder.trust.codec import read_policy
 
     site = Site(settings)
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    latest = latest_of(site)
     memory = memory_of(settings)
     if (known := memory.recall()) is not None:
         version = read_policy(known, file="the accepted version").version

@@ -8,8 +8,9 @@ import click
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_there import latest_of
 from builder.digest import Digest
-from builder.errors import BuilderError, ProjectError
+from builder.errors import BuilderError
 from builder.trust.names import FILE
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ def show_policy(settings: Settings) -> None:
     from builder.trust.codec import read_policy
 
     site = Site(settings)
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    latest = latest_of(site)
     policy = read_policy(latest.raw)
     signed_by = sorted(key.name for key in root_signers(policy, latest))
     why = _why_not(site)
@@ -102,8 +101,7 @@ def check(context: click.Context, settings: Settings, days: int) -> None:
     from builder.cli.check import document, text
 
     site = Site(settings)
-    if site.project.versions.latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
+    latest_of(site)
     found = [
         *policy(site.project, today=site.today, soon=timedelta(days=days)),
         *accepted(site.project),
@@ -131,12 +129,16 @@ def keys_text(policy: "Policy") -> str:
 
 def _scopes_text(policy: "Policy") -> str:
     rows = [
-        (pattern, item.role, f"{role.threshold} of {', '.join(role.keys)}")
+        (pattern, item.role, f"{role.threshold} of {', '.join(map(_named, policy.keys_of(role)))}")
         for item in policy.scopes
         for pattern in item.repositories
         for role in (policy.roles[item.role],)
     ]
     return show.table(("REPOSITORIES", "ROLE", "SIGNED BY"), rows)
+
+
+def _named(key: "TrustedKey") -> str:
+    return key.name if key.state == "active" else f"{key.name} ({key.state})"
 
 
 def _days(since: date | None, until: date | None) -> str:

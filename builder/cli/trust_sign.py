@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from builder.cli import show
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
+from builder.cli.trust_there import latest_of
 from builder.errors import ProjectError, UsageError
 from builder.lock import codec
 from builder.trust.names import FILE, PAYLOAD_TYPE, SIGNATURES, WAIVER_SIGNATURES, WAIVER_TYPE
@@ -53,11 +54,11 @@ def sign(settings: Settings, key: str, public: Path | None, waivers: tuple[str, 
 
 
 def _sign_policy(site: Site, signer: "Signer") -> None:
-    from builder.trust.chain import Text, root_signers
+    from builder.trust.chain import Text
     from builder.trust.codec import read_policy
     from builder.trust.signatures import added, signed
 
-    latest = _latest(site)
+    latest = latest_of(site)
     policy = read_policy(latest.raw)
     before = [
         read_policy(text.raw, file=text.file) for text in site.project.versions.history.values()
@@ -73,19 +74,44 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
 
     site.project.update_trust((FILE, file), change)
     after = Text(file=FILE, raw=latest.raw, signatures=Site(site.settings).project.signatures)
-    have = root_signers(policy, after)
+    have = _have(policy, after)
+    told = [f"{file}: version {policy.version} is {_told(policy, have, 'root keys')}"]
+    document: dict[str, Any] = {"signed_by": have, "threshold": policy.root.threshold}
+    for old in (item for item in before if item.version == policy.version - 1):
+        of_old = _have(old, after)
+        document["before"] = {
+            "version": old.version,
+            "signed_by": of_old,
+            "threshold": old.root.threshold,
+        }
+        told.append(f"it is {_told(old, of_old, f'root keys of version {old.version}')}")
     show.result(
         site.settings,
         {
             "file": file,
             "version": policy.version,
             "key": signer.public.fingerprint,
-            "signed_by": sorted(item.name for item in have),
-            "threshold": policy.root.threshold,
+            **document,
         },
-        f"{file}: version {policy.version} is signed by {len(have)} of {policy.root.threshold}"
-        " root keys",
+        "\n".join(told),
     )
+
+
+def _have(policy: "Policy", text: "Text") -> list[str]:
+    """The names of the root keys of ``policy`` that signed a version."""
+    from builder.trust.chain import root_signers
+
+    return sorted(key.name for key in root_signers(policy, text))
+
+
+def _told(policy: "Policy", have: list[str], what: str) -> str:
+    """How many signed, and where they are too few, who has not."""
+    wanted = policy.root.threshold
+    said = f"signed by {len(have)} of {wanted} {what}"
+    if len(have) >= wanted:
+        return said
+    missing = ", ".join(repr(key.name) for key in policy.root_keys if key.name not in have)
+    return f"{said}: it does not count yet; who has not signed: {missing}"
 
 
 def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
@@ -127,15 +153,8 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
     )
 
 
-def _latest(site: Site) -> "Text":
-    latest = site.project.versions.latest
-    if latest is None:
-        raise ProjectError(f"no {FILE} here", hint="builder trust new begins one")
-    return latest
-
-
 def _holding(site: Site) -> "Policy":
-    _latest(site)
+    latest_of(site)
     policy = site.project.policy(today=site.today)
     assert policy is not None
     return policy

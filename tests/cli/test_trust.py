@@ -48,7 +48,10 @@ def test_a_policy_is_begun_signed_and_accepted(
     assert read_policy((project / FILE).read_bytes()).keys["carol"].public == public("carol")
 
     ran = builder("trust", "sign", *signing.options("ada", tmp_path))
-    assert ran.out == f"{BESIDE}: version 1 is signed by 1 of 2 root keys\n"
+    assert ran.out == (
+        f"{BESIDE}: version 1 is signed by 1 of 2 root keys: it does not count yet; who has not"
+        " signed: 'carol'\n"
+    )
     refused(
         builder("trust", "init", "--accept-first"),
         11,
@@ -125,12 +128,20 @@ def test_whoever_was_away_follows_the_versions_that_are_kept(
     assert builder("trust", "update").status == 2
 
 
-def test_a_policy_that_is_removed_is_missed(project: Path, builder: Builder) -> None:
+def test_a_policy_that_is_removed_is_missed(
+    project: Path, builder: Builder, tmp_path: Path
+) -> None:
     write(project, "ada", "bob")
     builder("trust", "init", "--accept-first")
     (project / FILE).unlink()
     refused(builder("trust", "update"), 11,
             "trust.yaml: gone, and version 1 of it was accepted here")  # fmt: skip
+    key = tmp_path / "ada.pub"
+    key.write_bytes(public("ada").pem)
+    for words in (("show",), ("check",), ("init",), ("new", f"--key=a={key}", "--repository=*")):
+        refused(builder("trust", *words), 11,
+                "trust.yaml: gone, and version 1 of it was accepted here")  # fmt: skip
+    assert not (project / FILE).exists()
     assert builder("trust", "forget").out == "forgotten\n"
     assert builder("trust", "forget").out == "nothing was accepted here\n"
     refused(builder("trust", "update"), 3, "no trust.yaml here")
@@ -210,8 +221,14 @@ def test_a_key_of_the_version_before_signs_the_next_one(
     builder("trust", "new")
     text = (project / FILE).read_text().replace("[ada, bob], threshold: 2", "[dan], threshold: 1")
     (project / FILE).write_text(text)
-    for name in ("ada", "bob", "dan"):
-        assert builder("trust", "sign", *signing.options(name, tmp_path)).status == 0
+    ran = builder("trust", "sign", *signing.options("dan", tmp_path))
+    assert ran.out == (
+        f"{BESIDE}: version 2 is signed by 1 of 1 root keys\nit is signed by 0 of 2 root keys of"
+        " version 1: it does not count yet; who has not signed: 'ada', 'bob'\n"
+    )
+    for name in ("ada", "bob"):
+        ran = builder("trust", "sign", *signing.options(name, tmp_path), "--json")
+    assert ran.json["before"] == {"version": 1, "signed_by": ["ada", "bob"], "threshold": 2}
     assert builder("trust", "update").status == 0
 
 

@@ -186,7 +186,12 @@ def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -
         ("awskms://x", {}, UsageError, "awskms://: no such kind of key"),
         ("plain", {}, PolicyError, "plain.key: it is not encrypted"),
         ("release", {"COSIGN_PASSWORD": "canary"}, PasswordError, "release.key: the password does"),
-        ("release", {"COSIGN_PASSWORD": ""}, PasswordError, "release.key: COSIGN_PASSWORD is set and empty"),
+        (
+            "release",
+            {"COSIGN_PASSWORD": ""},
+            PasswordError,
+            "release.key: COSIGN_PASSWORD is set and empty",
+        ),
         ("release", {}, PasswordError, "release.key: no password, and nobody to ask"),
     ],
 )
