@@ -74,10 +74,23 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
 
     site.project.update_trust((FILE, file), change)
     after = Text(file=FILE, raw=latest.raw, signatures=Site(site.settings).project.signatures)
+    before_it = [item for item in before if item.version == policy.version - 1]
+    _tell_signed(site, file, signer, policy, before_it, after)
+
+
+def _tell_signed(
+    site: Site,
+    file: str,
+    signer: "Signer",
+    policy: "Policy",
+    before: "list[Policy]",
+    after: "Text",
+) -> None:
+    """Who has signed, by the version's own root and by that of the one before it."""
     have = _have(policy, after)
     told = [f"{file}: version {policy.version} is {_told(policy, have, 'root keys')}"]
     document: dict[str, Any] = {"signed_by": have, "threshold": policy.root.threshold}
-    for old in (item for item in before if item.version == policy.version - 1):
+    for old in before:
         of_old = _have(old, after)
         document["before"] = {
             "version": old.version,

@@ -48,8 +48,8 @@ def command(
         if (variant, reason, until, author) != (None, None, None, None):
             raise UsageError("--list takes no other argument", hint=_HELP)
         known = site.project.waivers
-        why = site.project.unvouched(known, today=site.today)
-        _show(settings, known, site.today, why)
+        uncounted = site.project.unvouched(known, today=site.today)
+        _show(settings, known, site.today, uncounted)
         return
     name = _given(variant, "argument 'VARIANT'")
     why = _said(_given(reason, "option '--reason'"), "--reason")

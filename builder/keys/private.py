@@ -164,8 +164,8 @@ def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
         if "bcrypt" in str(error):
             raise EnvironmentFault(
                 f"{at}: OpenSSH's encryption needs the package bcrypt",
-                hint="it is the extra 'ssh' of builder: pip install '.[ssh]' in its sources; or take"
-                " the passphrase off a copy with ssh-keygen -p",
+                hint="it is the extra 'ssh' of builder: pip install '.[ssh]' in its sources; or"
+                " take the passphrase off a copy with ssh-keygen -p",
             ) from error
         raise IntegrityError(f"{at}: not a private key that is known: {error}") from error
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

@@ -341,3 +341,46 @@ def test_line_ends_that_a_checkout_changed_are_said(project: Path, builder: Buil
         "trust.yaml: signed by 0 of 2 root keys of its own; the signatures are of another text: it"
         " was changed after it was signed",
     )
+
+
+def test_keys_that_sign_nothing_new_are_shown_with_their_state(
+    project: Path, builder: Builder
+) -> None:
+    keys = "".join(
+        key_entry(name, state={"dan": "revoked"}.get(name, "active"))
+        for name in ("ada", "bob", "carol", "dan")
+    )
+    write(project, "ada", "bob", keys=keys)
+    assert "1 of carol, dan (revoked)\n" in builder("trust", "show").out
+
+
+def test_a_certificate_is_asked_for_where_one_is_missing_and_nowhere_else(
+    project: Path, builder: Builder
+) -> None:
+    roles = "  image: {keys: [carol, dan], threshold: 2}\n"
+    scopes = "  - {repositories: [registry.example/acme/app], role: image}\n"
+    write(project, "ada", "bob", roles=roles, scopes=scopes)
+    builder("trust", "init", "--accept-first")
+    ran = builder("trust", "export", "--format=notation", "--out=out")
+    assert (ran.status, ran.err.splitlines()[1]) == (
+        5,
+        "  hint: verify with builder verify, which knows all of the policy",
+    )
+
+
+def test_the_program_of_containerd_names_the_builder_that_is_installed(
+    project: Path, builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "ada", "bob")
+    builder("trust", "init", "--accept-first")
+    program = tmp_path / "some where" / "builder"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "none"))
+    options = ("trust", "export", "--format=containerd", "--out=out")
+    refused(builder(*options), 9, f"no program 'builder' in {tmp_path / 'none'}, and containerd has"
+            " to start one")  # fmt: skip
+    program.chmod(0o755)
+    assert builder(*options).status == 0
+    assert f"\nexec '{program}' -C " in (project / "out/bin/builder").read_text()
