@@ -1,5 +1,6 @@
 """``builder key list``, ``rotate`` and ``revoke``."""
 
+import logging
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,8 @@ from builder.errors import IntegrityError, UsageError
 if TYPE_CHECKING:
     from builder.adapters.keys.directory import KeptKey
 
+_log = logging.getLogger(__name__)
+
 
 @click.command("list")
 @shared_options
@@ -22,11 +25,13 @@ def list_keys(settings: Settings) -> None:
     from builder.cli.keyring import directory_of
 
     directory = directory_of(settings)
+    if directory.others_write():
+        _log.warning("%s: others can write there; chmod 700 %s", directory.path, directory.path)
     entries: list[KeptKey] = []
     damaged: list[IntegrityError] = []
     for name in directory.names():
         try:
-            entries.append(directory.entry(name))
+            entries.append(directory.shown(name))
         except IntegrityError as error:
             damaged.append(error)
     value = {
@@ -69,6 +74,7 @@ def rotate(settings: Settings, name: str, to: str | None, kind: str, allow_plain
     revoked = old.state is KeyState.REVOKED
     both = f"sign with {successor} alone" if revoked else f"sign with both, {name} and {successor}"
     steps = [
+        f"builder key export {successor} --format ssh prints its line 'public' for trust.yaml",
         f"add {new.public.fingerprint} to the keys and roles of trust.yaml, in a new version of it",
         f"until everybody has that version, {both}",
     ]

@@ -12,7 +12,7 @@ import click
 from builder.adapters.given_file import read_given
 from builder.cli.site import Site
 from builder.cli.trust_policy import trusting
-from builder.errors import IntegrityError, SignatureError, UsageError
+from builder.errors import IntegrityError, SignatureError, UntrustedError, UsageError
 from builder.lock.model import ModelPin
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ def _of_files(files: Sequence[Path]) -> "tuple[tuple[PublicKey, ...], Enough]":
 def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
     """All keys of the policy, revoked ones too; it judges them then."""
     policy = trusting(site)
-    from builder.trust.judge import Kind, judge, public_keys
+    from builder.trust.judge import Kind, judge, public_keys, role_of
+
+    if isinstance(why := role_of(policy, Kind.MODEL, None), str):
+        raise UntrustedError(why, hint="give it one, or a public key with --key")
 
     def enough(at: str, signatures: "Sequence[ModelSignature]") -> None:
         judge(

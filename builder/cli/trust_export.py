@@ -1,6 +1,8 @@
 """``builder trust export``."""
 
 import os
+import sys
+import sysconfig
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -14,7 +16,7 @@ from builder.cli.settings import NamedPath, Settings, command_with_settings, sha
 from builder.cli.site import Site
 from builder.cli.trust_policy import holding
 from builder.digest import Digest
-from builder.errors import UsageError
+from builder.errors import EnvironmentFault, UsageError
 
 if TYPE_CHECKING:
     from builder.trust.export.chosen import Export
@@ -101,6 +103,7 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
             assert accepted is not None
             return containerd(
                 policy,
+                program=_program(),
                 project=PurePosixPath(site.settings.directory.resolve()),
                 anchor=Digest.of(accepted.raw),
                 today=site.today,
@@ -109,6 +112,19 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
             from builder.trust.export.cosign import cosign
 
             return cosign(policy, today=site.today)
+
+
+def _program() -> PurePosixPath:
+    """The builder that runs, or the one that is installed beside this Python."""
+    started = Path(sys.argv[0])
+    installed = Path(sysconfig.get_path("scripts"), "builder")
+    for path in ([started] if started.name == "builder" else []) + [installed]:
+        if path.is_file() and os.access(path, os.X_OK):
+            return PurePosixPath(path.absolute())
+    raise EnvironmentFault(
+        f"no program 'builder' in {installed.parent}, and containerd has to start one",
+        hint="install builder, and run the one that is installed",
+    )
 
 
 def _write(out: Path, files: dict[str, bytes]) -> None:

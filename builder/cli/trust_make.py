@@ -72,6 +72,7 @@ def new(
             )
         version = _next(site, expires)
     else:
+        site.project.accepted()  # one that was accepted here, and is gone, is not begun anew
         _first(site, keys, repositories, threshold or 1, expires)
         version = 1
     show.result(

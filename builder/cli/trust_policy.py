@@ -17,10 +17,12 @@ def latest(site: Site) -> "Text":
     """The policy that is there, whether or not anybody accepted it.
 
     Raises:
-        ProjectError: There is none.
+        UntrustedError: There is none, and one was accepted here.
+        ProjectError: There is none, and never was one here.
     """
     found = site.project.versions.latest
     if found is None:
+        site.project.accepted()
         raise no_policy()
     return found
 

@@ -129,12 +129,16 @@ def keys_text(policy: "Policy") -> str:
 
 def _scopes_text(policy: "Policy") -> str:
     rows = [
-        (pattern, item.role, f"{role.threshold} of {', '.join(role.keys)}")
+        (pattern, item.role, f"{role.threshold} of {', '.join(map(_named, policy.keys_of(role)))}")
         for item in policy.scopes
         for pattern in item.repositories
         for role in (policy.roles[item.role],)
     ]
     return show.table(("REPOSITORIES", "ROLE", "SIGNED BY"), rows)
+
+
+def _named(key: "TrustedKey") -> str:
+    return key.name if key.state == "active" else f"{key.name} ({key.state})"
 
 
 def _days(since: date | None, until: date | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,8 @@ from builder.trust.names import (
 if TYPE_CHECKING:
     from builder.keys.public import PublicKey
     from builder.keys.signer import Signer
-    from builder.trust.model import TrustedKey
+    from builder.trust.chain import Text
+    from builder.trust.model import Policy, TrustedKey
 
 
 @click.command("sign")
@@ -57,7 +58,7 @@ def sign(settings: Settings, key: str, public: Path | None, waivers: tuple[str, 
 
 
 def _sign_policy(site: Site, signer: "Signer") -> None:
-    from builder.trust.chain import Text, root_signers
+    from builder.trust.chain import Text
     from builder.trust.codec import read_policy
     from builder.trust.signatures import added, signed
 
@@ -75,19 +76,57 @@ def _sign_policy(site: Site, signer: "Signer") -> None:
 
     site.project.update_trust((FILE, file), change)
     after = Text(file=FILE, raw=text, signatures=Site(site.settings).project.signatures)
-    have = root_signers(policy, after)
+    before_it = [item for item in before if item.version == policy.version - 1]
+    _tell_signed(site, file, signer, policy, before_it, after)
+
+
+def _tell_signed(
+    site: Site,
+    file: str,
+    signer: "Signer",
+    policy: "Policy",
+    before: "list[Policy]",
+    after: "Text",
+) -> None:
+    """Who has signed, by the version's own root and by that of the one before it."""
+    have = _have(policy, after)
+    told = [f"{file}: version {policy.version} is {_told(policy, have, 'root keys')}"]
+    document: dict[str, Any] = {"signed_by": have, "threshold": policy.root.threshold}
+    for old in before:
+        of_old = _have(old, after)
+        document["before"] = {
+            "version": old.version,
+            "signed_by": of_old,
+            "threshold": old.root.threshold,
+        }
+        told.append(f"it is {_told(old, of_old, f'root keys of version {old.version}')}")
     show.result(
         site.settings,
         {
             "file": file,
             "version": policy.version,
             "key": signer.public.fingerprint,
-            "signed_by": sorted(item.name for item in have),
-            "threshold": policy.root.threshold,
+            **document,
         },
-        f"{file}: version {policy.version} is signed by {len(have)} of {policy.root.threshold}"
-        " root keys",
+        "\n".join(told),
     )
+
+
+def _have(policy: "Policy", text: "Text") -> list[str]:
+    """The names of the root keys of ``policy`` that signed a version."""
+    from builder.trust.chain import root_signers
+
+    return sorted(key.name for key in root_signers(policy, text))
+
+
+def _told(policy: "Policy", have: list[str], what: str) -> str:
+    """How many signed, and where they are too few, who has not."""
+    wanted = policy.root.threshold
+    said = f"signed by {len(have)} of {wanted} {what}"
+    if len(have) >= wanted:
+        return said
+    missing = ", ".join(repr(key.name) for key in policy.root_keys if key.name not in have)
+    return f"{said}: it does not count yet; who has not signed: {missing}"
 
 
 def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:

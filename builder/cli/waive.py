@@ -47,7 +47,9 @@ def command(
     if listed:
         if (variant, reason, until, author) != (None, None, None, None):
             raise UsageError("--list takes no other argument", hint=_HELP)
-        _show(settings, site.project.waivers, site.today)
+        known = site.project.waivers
+        uncounted = site.project.unvouched(known, today=site.today)
+        _show(settings, known, site.today, uncounted)
         return
     name = _given(variant, "argument 'VARIANT'")
     why = _said(_given(reason, "option '--reason'"), "--reason")
@@ -185,14 +187,16 @@ def _record(site: Site, new: Waiver) -> Waiver:
     return written[-1]
 
 
-def _show(settings: Settings, waivers: Mapping[str, Waiver], today: date) -> None:
+def _show(
+    settings: Settings, waivers: Mapping[str, Waiver], today: date, why: Mapping[str, str]
+) -> None:
     items = sorted(waivers.values(), key=lambda item: (item.until, item.name))
     rows = [
         (
             item.name,
             shown_build(item.vllm),
             item.genesis.short,
-            f"ended {item.until}" if ended(item, today) else f"until {item.until}",
+            _state(item, today, counts=item.name not in why),
             item.author,
             item.reason,
         )
@@ -201,9 +205,16 @@ def _show(settings: Settings, waivers: Mapping[str, Waiver], today: date) -> Non
     headers = ("WAIVER", "VLLM", "GENESIS", "", "AUTHOR", "REASON")
     show.result(
         settings,
-        {"waivers": [_document(item, today) for item in items]},
+        {"waivers": [{**_document(item, today), "why_not": why.get(item.name)} for item in items]},
         show.table(headers, rows) if rows else "no waivers",
+        aside="\n".join(f"{name} does not count: {reason}" for name, reason in why.items()) or None,
     )
+
+
+def _state(item: Waiver, today: date, *, counts: bool) -> str:
+    if ended(item, today):
+        return f"ended {item.until}"
+    return f"until {item.until}" if counts else "does not count"
 
 
 def _document(waiver: Waiver, today: date) -> dict[str, Any]:

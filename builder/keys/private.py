@@ -126,23 +126,34 @@ def read_private_key(
         EnvironmentFault: Its encryption needs a package that is not installed.
     """
     found = _block(data, at)
-    secret = password() if _encrypted(found) else b""
+    if not (encrypted := _encrypted(found)) and not allow_plaintext:
+        raise _unprotected(at, "it is not encrypted")
+    secret = password() if encrypted else b""
+    key = _opened(found, secret if encrypted else None, at)
     if not (secret or allow_plaintext):
-        state = "its password is empty" if _encrypted(found) else "it is not encrypted"
-        raise PolicyError(
-            f"{at}: {state}: whoever reads the file can sign",
-            hint="builder key import keeps it encrypted; --allow-plaintext takes it as it is",
-        )
+        raise _unprotected(at, "its password is empty")
+    return key
+
+
+def _unprotected(at: str, state: str) -> PolicyError:
+    return PolicyError(
+        f"{at}: {state}: whoever reads the file can sign",
+        hint="builder key import keeps it encrypted; --allow-plaintext takes it as it is",
+    )
+
+
+def _opened(found: "re.Match[bytes]", secret: bytes | None, at: str) -> PrivateKey:
+    """The key in a block; ``secret`` is its password, where it is encrypted."""
     label = found["label"].decode()
     if label in cosign_box.LABELS:
-        inner = cosign_box.unseal(found["body"], secret, at=at)
+        inner = cosign_box.unseal(found["body"], secret or b"", at=at)
         return _loaded(lambda: serialization.load_der_private_key(inner, None), at, opened=False)
     if label == "OPENSSH PRIVATE KEY":
         load = serialization.load_ssh_private_key
     else:
         load = serialization.load_pem_private_key  # type: ignore[assignment]  # it has keywords more
-    given = secret if _encrypted(found) else None
-    return _loaded(lambda: load(found["block"] + b"\n", given), at, opened=_encrypted(found))
+    opened = secret is not None
+    return _loaded(lambda: load(found["block"] + b"\n", secret), at, opened=opened)
 
 
 def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
@@ -153,7 +164,8 @@ def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
         if "bcrypt" in str(error):
             raise EnvironmentFault(
                 f"{at}: OpenSSH's encryption needs the package bcrypt",
-                hint="pip install bcrypt, or take the passphrase off a copy with ssh-keygen -p",
+                hint="it is the extra 'ssh' of builder: pip install '.[ssh]' in its sources; or"
+                " take the passphrase off a copy with ssh-keygen -p",
             ) from error
         raise IntegrityError(f"{at}: not a private key that is known: {error}") from error
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

@@ -103,7 +103,10 @@ class Judgement:
 _HINTS = {
     Outcome.EXPIRED: "get a newer version of the policy",
     Outcome.OUT_OF_SCOPE: f"'scopes' in {FILE} says who signs what",
-    Outcome.BELOW_THRESHOLD: "more of the role have to sign: builder sign",
+    Outcome.BELOW_THRESHOLD: (
+        "more keys of the role have to sign: images with builder sign, waivers with builder trust"
+        " sign --waiver, models with model_signing"
+    ),
     Outcome.REVOKED: "it has to be looked at and signed anew, or listed under 'grandfathered'",
     Outcome.KEY_EXPIRED: "sign it anew with a key whose days are not over",
     Outcome.RETIRED: "sign it anew, or list its digest under 'grandfathered'",

@@ -219,6 +219,7 @@ def test_a_rotation_makes_a_successor_and_says_what_to_do(builder: Builder) -> N
     assert (new["name"], new["state"]) == ("release-2", "active")
     assert old["fingerprint"] != new["fingerprint"]
     assert ran["steps"] == [
+        "builder key export release-2 --format ssh prints its line 'public' for trust.yaml",
         f"add {new['fingerprint']} to the keys and roles of trust.yaml, in a new version of it",
         "until everybody has that version, sign with both, release and release-2",
         f"then give {old['fingerprint']} the state retired there, in a next version",
@@ -247,9 +248,49 @@ def test_a_revocation_says_what_to_do_and_stays(builder: Builder) -> None:
     ]
     rotated = builder("key", "rotate", "release", "--allow-plaintext", "--json").json
     assert rotated["old"]["state"] == "revoked"
-    assert rotated["steps"][1:] == ["until everybody has that version, sign with release-2 alone"]
+    assert rotated["steps"][2:] == ["until everybody has that version, sign with release-2 alone"]
     for reason in ("two\nlines", "\x1b[31mred"):
         assert builder("key", "revoke", "release", "--reason", reason).status == 2
+
+
+def test_a_directory_where_others_write_is_looked_at_and_not_used(
+    builder: Builder, keys: Path, tmp_path: Path
+) -> None:
+    builder("key", "generate", "release", "--allow-plaintext")
+    keys.chmod(0o777)
+    ran = builder("key", "list")
+    assert (ran.status, len(ran.out.splitlines())) == (0, 2)
+    assert f"{keys}: others can write there; chmod 700 {keys}" in ran.err
+    for words in (
+        ("key", "export", "release"),
+        ("key", "export", "release", "--private", "--plaintext", "--out", tmp_path / "out"),
+        ("key", "revoke", "release"),
+        ("key", "certificate", "release", "--subject", "CN=a,O=a,ST=a,C=DE", "--allow-plaintext"),
+        ("trust", "new", "--key", "release", "--repository", "*"),
+        ("trust", "sign", "--key", "release"),
+    ):
+        ran = builder(*words)
+        assert (ran.status, ran.err) == (
+            9,
+            f"builder: error: {keys}: others can write there\n  hint: chmod 700 {keys}\n",
+        ), words
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_private_key_in_the_place_of_a_public_one_is_a_matter_of_usage(
+    builder: Builder, keys: Path
+) -> None:
+    builder("key", "generate", "release", "--allow-plaintext")
+    file = keys / "release.key"
+    for words in (
+        ("verify", "oci:/nowhere", "--key", file),
+        ("trust", "new", f"--key=me={file}", "--repository=*"),
+    ):
+        ran = builder(*words)
+        assert (ran.status, ran.err.splitlines()[0]) == (
+            2,
+            f"builder: error: {file}: a private key, where the public half is wanted",
+        ), words
 
 
 def test_a_damaged_key_does_not_hide_the_others(builder: Builder, keys: Path) -> None:

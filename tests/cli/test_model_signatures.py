@@ -258,6 +258,10 @@ def test_a_policy_that_knows_no_signer_of_models_trusts_none(
     policy(roles=IMAGES)
     ran = verify(*_signed_by(project, "ada"))
     assert (ran.status, "trust.yaml has no role 'model'" in ran.err) == (11, True)
+    stranger = project / "stranger.sig"
+    stranger.write_bytes(model_signature(FILES))
+    ran = verify("--signature", stranger)
+    assert (ran.status, "trust.yaml has no role 'model'" in ran.err) == (11, True)
 
 
 def test_of_several_models_it_is_said_which_one_is_signed(

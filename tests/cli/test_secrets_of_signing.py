@@ -73,7 +73,7 @@ def test_passwords_of_keys(run: Listening, image: str, monkeypatch: pytest.Monke
     assert run("sign", NAME, image, "--key", "mine").status == 9
     monkeypatch.setenv("BUILDER_KEY_PASSWORD", "")
     monkeypatch.setenv("COSIGN_PASSWORD", CANARY)
-    assert run("sign", NAME, image, "--key", "mine").status == 5
+    assert run("sign", NAME, image, "--key", "mine").status == 9
     monkeypatch.setenv("BUILDER_KEY_PASSWORD_FILE", f"/does/not/{CANARY[:3]}")
     assert run("sign", NAME, image, "--key", "mine").status == 2
     monkeypatch.delenv("BUILDER_KEY_PASSWORD")

@@ -49,7 +49,10 @@ def test_a_policy_is_begun_signed_and_accepted(
     assert read_policy((project / FILE).read_bytes()).keys["carol"].public == public("carol")
 
     ran = builder("trust", "sign", *signing.options("ada", tmp_path))
-    assert ran.out == f"{BESIDE}: version 1 is signed by 1 of 2 root keys\n"
+    assert ran.out == (
+        f"{BESIDE}: version 1 is signed by 1 of 2 root keys: it does not count yet; who has not"
+        " signed: 'carol'\n"
+    )
     refused(
         builder("trust", "init", "--accept-first"),
         11,
@@ -126,12 +129,20 @@ def test_whoever_was_away_follows_the_versions_that_are_kept(
     assert builder("trust", "update").status == 2
 
 
-def test_a_policy_that_is_removed_is_missed(project: Path, builder: Builder) -> None:
+def test_a_policy_that_is_removed_is_missed(
+    project: Path, builder: Builder, tmp_path: Path
+) -> None:
     write(project, "ada", "bob")
     builder("trust", "init", "--accept-first")
     (project / FILE).unlink()
     refused(builder("trust", "update"), 11,
             "trust.yaml: gone, and version 1 of it was accepted here")  # fmt: skip
+    key = tmp_path / "ada.pub"
+    key.write_bytes(public("ada").pem)
+    for words in (("show",), ("check",), ("init",), ("new", f"--key=a={key}", "--repository=*")):
+        refused(builder("trust", *words), 11,
+                "trust.yaml: gone, and version 1 of it was accepted here")  # fmt: skip
+    assert not (project / FILE).exists()
     assert builder("trust", "forget").out == "forgotten\n"
     assert builder("trust", "forget").out == "nothing was accepted here\n"
     refused(builder("trust", "update"), 3, "no trust.yaml here")
@@ -211,8 +222,14 @@ def test_a_key_of_the_version_before_signs_the_next_one(
     builder("trust", "new")
     text = (project / FILE).read_text().replace("[ada, bob], threshold: 2", "[dan], threshold: 1")
     (project / FILE).write_text(text)
-    for name in ("ada", "bob", "dan"):
-        assert builder("trust", "sign", *signing.options(name, tmp_path)).status == 0
+    ran = builder("trust", "sign", *signing.options("dan", tmp_path))
+    assert ran.out == (
+        f"{BESIDE}: version 2 is signed by 1 of 1 root keys\nit is signed by 0 of 2 root keys of"
+        " version 1: it does not count yet; who has not signed: 'ada', 'bob'\n"
+    )
+    for name in ("ada", "bob"):
+        ran = builder("trust", "sign", *signing.options(name, tmp_path), "--json")
+    assert ran.json["before"] == {"version": 1, "signed_by": ["ada", "bob"], "threshold": 2}
     assert builder("trust", "update").status == 0
 
 
@@ -338,3 +355,46 @@ def test_line_ends_that_a_checkout_changed_are_said(project: Path, builder: Buil
         "trust.yaml: signed by 0 of 2 root keys of its own; the signatures are of another text: it"
         " was changed after it was signed",
     )
+
+
+def test_keys_that_sign_nothing_new_are_shown_with_their_state(
+    project: Path, builder: Builder
+) -> None:
+    keys = "".join(
+        key_entry(name, state={"dan": "revoked"}.get(name, "active"))
+        for name in ("ada", "bob", "carol", "dan")
+    )
+    write(project, "ada", "bob", keys=keys)
+    assert "1 of carol, dan (revoked)\n" in builder("trust", "show").out
+
+
+def test_a_certificate_is_asked_for_where_one_is_missing_and_nowhere_else(
+    project: Path, builder: Builder
+) -> None:
+    roles = "  image: {keys: [carol, dan], threshold: 2}\n"
+    scopes = "  - {repositories: [registry.example/acme/app], role: image}\n"
+    write(project, "ada", "bob", roles=roles, scopes=scopes)
+    builder("trust", "init", "--accept-first")
+    ran = builder("trust", "export", "--format=notation", "--out=out")
+    assert (ran.status, ran.err.splitlines()[1]) == (
+        5,
+        "  hint: verify with builder verify, which knows all of the policy",
+    )
+
+
+def test_the_program_of_containerd_names_the_builder_that_is_installed(
+    project: Path, builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, "ada", "bob")
+    builder("trust", "init", "--accept-first")
+    program = tmp_path / "some where" / "builder"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "none"))
+    options = ("trust", "export", "--format=containerd", "--out=out")
+    refused(builder(*options), 9, f"no program 'builder' in {tmp_path / 'none'}, and containerd has"
+            " to start one")  # fmt: skip
+    program.chmod(0o755)
+    assert builder(*options).status == 0
+    assert f"\nexec '{program}' -C " in (project / "out/bin/builder").read_text()

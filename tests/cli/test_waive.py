@@ -11,6 +11,7 @@ from builder.lock import codec
 from builder.lock.model import Waiver
 from tests.cli.conftest import Builder, Ran, tree
 from tests.patch_world import PatchWorld, patch_world, write_patched
+from tests.trust.keys import policy_text, signatures
 
 pytestmark = pytest.mark.requires("git")
 
@@ -323,6 +324,21 @@ def test_the_waivers_are_listed_those_that_end_first_first(
     assert [(item["name"], item["ended"]) for item in found] == [("a", True), ("b", False)]
     assert found[1]["vllm"] == "01d4d1ad375dc5854779c593eee093bcebb0cada"
     assert not store.exists()
+
+
+def test_a_waiver_that_nobody_signed_does_not_look_as_if_it_counted(
+    project: Path, builder: Builder
+) -> None:
+    (project / FILE).write_text(LISTED)
+    raw = policy_text(expires="2999-12-31").encode()
+    (project / "trust.yaml").write_bytes(raw)
+    (project / "trust.yaml.sig.jsonl").write_bytes(signatures(raw, "ada", "bob") or b"")
+    assert builder("trust", "init", "--accept-first").status == 0
+    ran = builder("waive", "--list")
+    assert "  does not count    Ada " in ran.out
+    assert "until" not in ran.out
+    assert "b does not count: it ends more than 366 days from now" in ran.err
+    assert builder("waive", "--list", "--json").json["waivers"][1]["why_not"] is not None
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,38 @@ def test_the_script_counts_keys_and_takes_the_narrowest_place(
     assert (done.returncode, done.stderr if status == 0 else b"") == (status, b"")
 
 
+@pytest.mark.parametrize(
+    ("fake", "status", "message"),
+    [
+        (None, 3, "cosign is not in PATH: nothing was verified\n"),
+        (
+            "#!/bin/sh\necho connection refused >&2\nexit 1\n",
+            1,
+            "carol: connection refused\ndan: connection refused\n",
+        ),
+    ],
+)
+def test_the_script_says_why_nothing_passed(
+    tmp_path: Path, fake: str | None, status: int, message: str
+) -> None:
+    script = tmp_path / "verify.sh"
+    script.write_bytes(cosign(policy(), today=TODAY).files["verify.sh"])
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / "dirname").symlink_to("/usr/bin/dirname")
+    if fake:
+        (bin_ / "cosign").write_text(fake)
+        (bin_ / "cosign").chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", script, f"registry.example/acme/x@sha256:{'0' * 64}"],
+        env={"PATH": str(bin_)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, message)
+
+
 def test_the_script_wants_a_digest(tmp_path: Path) -> None:
     (tmp_path / "verify.sh").write_bytes(cosign(policy(), today=TODAY).files["verify.sh"])
     done = subprocess.run(
@@ -226,13 +258,17 @@ def test_the_script_wants_a_digest(tmp_path: Path) -> None:
 
 def test_containerd_gets_a_program_that_asks_builder() -> None:
     export = containerd(
-        policy(), project=PurePosixPath("/srv/a b"), anchor=Digest.of(b"v"), today=date(2027, 1, 1)
+        policy(),
+        program=PurePosixPath("/opt/x y/bin/builder"),
+        project=PurePosixPath("/srv/a b"),
+        anchor=Digest.of(b"v"),
+        today=date(2027, 1, 1),
     )
     assert (
         export.files["bin/builder"]
         == (
             f"#!/bin/sh\nexport BUILDER_TRUST={Digest.of(b'v')}\n"
-            "exec builder -C '/srv/a b' image-verifier \"$@\"\n"
+            "exec '/opt/x y/bin/builder' -C '/srv/a b' image-verifier \"$@\"\n"
         ).encode()
     )
     assert b"io.containerd.image-verifier.v1.bindir" in export.files["config.toml"]

@@ -81,7 +81,14 @@ class KeyDirectory:
         Raises:
             UsageError: There is none of that name.
             IntegrityError: A file of it is not what it must be.
+            EnvironmentFault: Others can write there: it may be another key than yours.
         """
+        self._there(name)
+        self._refuse_others()
+        return self.shown(name)
+
+    def shown(self, name: str) -> KeptKey:
+        """As :meth:`entry`, whoever can write there: to be looked at, and for nothing else."""
         self._there(name)
         path = self._path(name, "pub")
         public = read_public_key(_read(path), at=str(path))
@@ -92,8 +99,10 @@ class KeyDirectory:
 
         Raises:
             UsageError: There is none of that name.
+            EnvironmentFault: Others can write there.
         """
         self._there(name)
+        self._refuse_others()
         return self._path(name, "key")
 
     def check_free(self, name: str, *, force: bool) -> None:
@@ -198,6 +207,24 @@ class KeyDirectory:
                 hint="builder key list shows those that are there",
             )
 
+    def others_write(self) -> bool:
+        """Whether somebody else can write there, and put a key in the place of another."""
+        return self._open_to_others(self.path)
+
+    def _refuse_others(self, opened: int | None = None) -> None:
+        if self._open_to_others(self.path if opened is None else opened):
+            raise EnvironmentFault(
+                f"{self.path}: others can write there", hint=f"chmod 700 {self.path}"
+            )
+
+    def _open_to_others(self, where: Path | int) -> bool:
+        try:
+            return bool(os.stat(where).st_mode & 0o022)  # noqa: PTH116 - also of what is open
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise EnvironmentFault(f"{self.path}: cannot be read: {error.strerror}") from error
+
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         with ExitStack() as stack:
@@ -208,10 +235,7 @@ class KeyDirectory:
                 number = stack.enter_context(durable.held(self.path))
             except OSError as error:
                 raise EnvironmentFault(f"{self.path}: cannot be used: {error.strerror}") from error
-            if os.fstat(number).st_mode & 0o022:
-                raise EnvironmentFault(
-                    f"{self.path}: others can write there", hint=f"chmod 700 {self.path}"
-                )
+            self._refuse_others(number)
             for left in self.path.glob(".*.tmp"):  # by one that was killed
                 left.unlink(missing_ok=True)
             yield

@@ -37,7 +37,8 @@ def imported(
         used = passwords.existing(at)
         return used
 
-    key = read_private_key(data, at=at, password=password, allow_plaintext=True)
+    with passwords.opening(at):
+        key = read_private_key(data, at=at, password=password, allow_plaintext=True)
     if not used:
         return kept(key, at=name, passwords=passwords, allow_plaintext=allow_plaintext), key
     if _is_box(data):

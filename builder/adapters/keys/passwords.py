@@ -1,7 +1,9 @@
 """Where the password of a private key comes from."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from builder.adapters.given_file import read_given
@@ -10,6 +12,8 @@ from builder.errors import PasswordError, UsageError
 FILE = "BUILDER_KEY_PASSWORD_FILE"
 VARIABLES = ("BUILDER_KEY_PASSWORD", "COSIGN_PASSWORD")
 LIMIT = 4096
+
+_WITHHELD = "a secret that this job is not given? without it, a person is asked on a terminal"
 
 Ask = Callable[[str, bool], str]
 """Ask a person: the question, and whether they shall type the answer twice."""
@@ -47,16 +51,36 @@ class Passwords:
         """
         password = self._password(key, f"new password for {key}", twice=True)
         if not password:
+            told = "" if self._given is None else f"{_empty(self._given[1])}; "
             raise PasswordError(
                 f"{key}: the password is empty, which protects nothing",
-                hint="--allow-plaintext keeps a key without a password",
+                hint=f"{told}--allow-plaintext keeps a key without a password",
             )
         return password
 
+    @contextmanager
+    def opening(self, key: str) -> Iterator[None]:
+        """For what opens a key with a password of ours: where that does not, the error names the
+        place that it came from.
+
+        Raises:
+            PasswordError: As it was raised within, with that place.
+        """
+        try:
+            yield
+        except PasswordError as error:
+            if self._given is None:
+                raise
+            password, place = self._given
+            if password:
+                raise PasswordError(
+                    error.message, hint=f"the password is that of {place}"
+                ) from error
+            raise PasswordError(f"{key}: {_empty(place)}", hint=_WITHHELD) from error
+
     def _password(self, key: str, question: str, *, twice: bool) -> bytes:
-        given = self._given()
-        if given is not None:
-            return given
+        if self._given is not None:
+            return self._given[0]
         if key not in self._asked:
             if self._ask is None:
                 raise PasswordError(f"{key}: no password, and nobody to ask")
@@ -64,18 +88,24 @@ class Passwords:
             self._asked[key] = answer.encode("utf-8", "surrogateescape")
         return self._asked[key]
 
-    def _given(self) -> bytes | None:
+    @cached_property
+    def _given(self) -> tuple[bytes, str] | None:
+        """The password of the environment, and its place; read once, as a pipe can be."""
         file = self._environment.get(FILE)
         if file is not None:
             if VARIABLES[0] in self._environment:
                 raise UsageError(
                     f"{FILE} and {VARIABLES[0]} are both set", hint="unset one of them"
                 )
-            return _without_last_line_end(_read(Path(file)))
+            return _without_last_line_end(_read(Path(file))), f"the file {file!r} ({FILE})"
         for name in VARIABLES:
             if name in self._environment:
-                return os.fsencode(self._environment[name])
+                return os.fsencode(self._environment[name]), name
         return None
+
+
+def _empty(place: str) -> str:
+    return f"{place} is {'set and ' if place in VARIABLES else ''}empty"
 
 
 def _read(path: Path) -> bytes:

@@ -47,7 +47,7 @@ class Keyring:
             PasswordError: No password, or another.
             PolicyError: The key is revoked, or not encrypted.
             IntegrityError: It is no key, or not the private half of ``public``.
-            EnvironmentFault: It cannot be read.
+            EnvironmentFault: It cannot be read, or others can write where it is kept.
         """
         key = text, public
         if key not in self._opened:
@@ -107,12 +107,13 @@ class Keyring:
 
     def of_bytes(self, data: bytes, *, at: str) -> PrivateKey:
         """The private key in the bytes of a file. Raises as :meth:`signer` does."""
-        return read_private_key(
-            data,
-            at=at,
-            password=lambda: self._passwords.existing(at),
-            allow_plaintext=self._allow_plaintext,
-        )
+        with self._passwords.opening(at):
+            return read_private_key(
+                data,
+                at=at,
+                password=lambda: self._passwords.existing(at),
+                allow_plaintext=self._allow_plaintext,
+            )
 
     def _of_variable(self, name: str) -> PrivateKey:
         if not (text := self._environment.get(name)):
@@ -124,7 +125,14 @@ def read_public_file(path: Path) -> PublicKey:
     """The public key in a file.
 
     Raises:
-        UsageError: There is no such file.
-        IntegrityError: It has no public key.
+        UsageError: There is no such file, or it has a private key.
+        IntegrityError: It has no key.
     """
-    return read_public_key(read_given(path, limit=KEY_LIMIT), at=str(path))
+    data = read_given(path, limit=KEY_LIMIT)
+    if b"PRIVATE KEY-----" in data:
+        raise UsageError(
+            f"{path}: a private key, where the public half is wanted",
+            hint="that may be given to anybody, and is what stands in a .pub; of a key of builder"
+            " key: builder key export NAME",
+        )
+    return read_public_key(data, at=str(path))

@@ -24,10 +24,13 @@ version = 3
 """
 
 
-def containerd(policy: Policy, *, project: PurePosixPath, anchor: Digest, today: date) -> Export:
+def containerd(
+    policy: Policy, *, program: PurePosixPath, project: PurePosixPath, anchor: Digest, today: date
+) -> Export:
     """A program for ``bin_dir``, and the part of config.toml that names the directory.
 
     Args:
+        program: builder on that machine: containerd's PATH is its own.
         project: The project, as the machine that runs containerd has it.
         anchor: The version that is accepted: nobody accepts one there by hand.
 
@@ -35,7 +38,7 @@ def containerd(policy: Policy, *, project: PurePosixPath, anchor: Digest, today:
         PolicyError: A role has too few keys.
     """
     chosen(policy, today)
-    command = f"exec builder -C {shlex.quote(str(project))} image-verifier"
+    command = f"exec {shlex.quote(str(program))} -C {shlex.quote(str(project))} image-verifier"
     script = f'#!/bin/sh\nexport BUILDER_TRUST={anchor}\n{command} "$@"\n'
     return Export(
         files={
@@ -44,6 +47,7 @@ def containerd(policy: Policy, *, project: PurePosixPath, anchor: Digest, today:
         },
         remarks=(
             f"bin/builder goes to {DIRECTORY}: with nothing there, containerd pulls everything",
+            f"it runs {program}, which has to be there",
             f"it asks the project in {project}, which leads on from this version",
         ),
     )

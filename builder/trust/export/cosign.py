@@ -13,20 +13,27 @@ from builder.trust.scope import EVERYTHING
 
 _HEAD = """\
 #!/bin/sh
-# verify.sh REGISTRY/REPOSITORY@sha256:...: 0 if enough keys of the policy signed that image.
+# verify.sh REGISTRY/REPOSITORY@sha256:...: 0 if enough keys of the policy signed that image, 1 if
+# not, with what cosign says of each other key, 2 if it is named otherwise, 3 without cosign.
 # COSIGN_FLAGS has what the registry wants, such as --allow-insecure-registry.
 set -u
 image=${1:?usage: verify.sh REGISTRY/REPOSITORY@sha256:...}
 case $image in *@sha256:*) ;; *) echo "name the image by digest: $image" >&2; exit 2;; esac
 keys=$(dirname "$0")/keys
+command -v cosign >/dev/null || { echo "cosign is not in PATH: nothing was verified" >&2; exit 3; }
 count=0
+said=
 by() {
-  if cosign verify --key "$keys/$1.pub" --insecure-ignore-tlog=true ${COSIGN_FLAGS-} "$image" \\
-      >/dev/null 2>&1; then count=$((count + 1)); fi
+  if told=$(cosign verify --key "$keys/$1.pub" --insecure-ignore-tlog=true ${COSIGN_FLAGS-} \\
+      "$image" 2>&1 >/dev/null); then count=$((count + 1)); return; fi
+  said="$said$1: $told
+"
 }
 enough() {
   echo "$image: signed by $count of $1 keys of the role $2"
-  [ "$count" -ge "$1" ]
+  [ "$count" -ge "$1" ] && return
+  printf '%s' "$said" >&2
+  return 1
 }
 case ${image%@*} in
 """

@@ -7,7 +7,7 @@ Source: Notary Project, trust-store-trust-policy.md.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -20,6 +20,7 @@ from builder.trust.names import FILE
 from builder.trust.scope import EVERYTHING
 
 _STORES = "truststore/x509/ca"
+_NONE = "no key of its role has a certificate"
 _MAKE = "builder key certificate makes one, and --certificate names it"
 
 
@@ -45,7 +46,9 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
     said = [item for item in scopes if item.repository not in left_out]
     told = [f"{repository} is left out: {why}" for repository, why in left_out.items()]
     if not said:
-        raise PolicyError("nothing of the policy can be said: " + "; ".join(told), hint=_MAKE)
+        raise PolicyError(
+            "nothing of the policy can be said: " + "; ".join(told), hint=_next(left_out.values())
+        )
     if left_out and any(item.repository == EVERYTHING for item in said):
         raise PolicyError(
             f"{told[0]}, and {EVERYTHING!r}, which is not, would have its images",
@@ -90,8 +93,13 @@ def _unsayable(item: Chosen, held: Mapping[PublicKey, Sequence[Chain]]) -> str |
     if item.role.threshold > 1:
         return f"{item.role.threshold} keys have to sign, and notation is content with one"
     if not any(key.public in held for key in item.keys):
-        return "no key of its role has a certificate"
+        return _NONE
     return None
+
+
+def _next(why: Iterable[str]) -> str:
+    """A certificate mends what lacks one, and nothing else."""
+    return _MAKE if _NONE in why else "verify with builder verify, which knows all of the policy"
 
 
 def _statements(said: Sequence[Chosen]) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,16 @@
 """From words to signers: names, files, variables, commands."""
 
+import os
 from base64 import b64encode
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from builder.adapters.keys.directory import KeyDirectory
 from builder.adapters.keys.passwords import Passwords
@@ -15,7 +22,8 @@ from builder.errors import (
     PolicyError,
     UsageError,
 )
-from builder.keys.private import PrivateKey
+from builder.keys import cosign_box
+from builder.keys.private import PrivateKey, generate
 from tests.keys.samples import COSIGN_BOX, ED25519, P256, PASSWORD
 
 
@@ -48,6 +56,69 @@ def ring(
     environment = environment or {}
     passwords = Passwords(environment, ask=asked)
     return Keyring(keys, passwords, environment=environment, allow_plaintext=plain)
+
+
+@pytest.mark.parametrize(
+    ("environment", "place", "empty"),
+    [
+        ("BUILDER_KEY_PASSWORD", "BUILDER_KEY_PASSWORD", "set and empty"),
+        ("COSIGN_PASSWORD", "COSIGN_PASSWORD", "set and empty"),
+        ("BUILDER_KEY_PASSWORD_FILE", "the file {file!r} (BUILDER_KEY_PASSWORD_FILE)", "empty"),
+    ],
+)
+@pytest.mark.parametrize("sealed", ["cosign", "pkcs8"])
+def test_a_password_that_does_not_open_a_key_is_told_by_its_place(
+    environment: str, place: str, empty: str, sealed: str, tmp_path: Path
+) -> None:
+    key, secret = tmp_path / "a.key", tmp_path / "secret"
+    made = generate()
+    if sealed == "cosign":
+        key.write_bytes(cosign_box.seal(made.pkcs8_der(), b"pw", random=os.urandom))
+    else:
+        whole = load_pem_private_key(made.plaintext_pem(), None)
+        key.write_bytes(
+            whole.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"pw"))
+        )
+    key.chmod(0o600)
+    place = place.format(file=str(secret))
+    withheld = "a secret that this job is not given? without it, a person is asked on a terminal"
+    for given, message, hint in (
+        ("", f"{key}: {place} is {empty}", withheld),
+        (
+            "other",
+            f"{key}: the password does not open it, or it is damaged",
+            f"the password is that of {place}",
+        ),
+    ):
+        secret.write_text(given)
+        variables = {environment: str(secret) if environment.endswith("FILE") else given}
+        ring = Keyring(
+            KeyDirectory(tmp_path), Passwords(variables, ask=None), environment=variables
+        )
+        with pytest.raises(PasswordError) as caught:
+            ring.signer(str(key))
+        assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_an_empty_password_that_opens_a_key_is_no_protection(tmp_path: Path) -> None:
+    key = tmp_path / "a.key"
+    key.write_bytes(cosign_box.seal(generate().pkcs8_der(), b"", random=os.urandom))
+    key.chmod(0o600)
+    passwords = Passwords({"BUILDER_KEY_PASSWORD": ""}, ask=None)
+    with pytest.raises(PolicyError) as caught:
+        Keyring(KeyDirectory(tmp_path), passwords, environment={}).signer(str(key))
+    assert caught.value.message == f"{key}: its password is empty: whoever reads the file can sign"
+    ring = Keyring(KeyDirectory(tmp_path), passwords, environment={}, allow_plaintext=True)
+    assert ring.signer(str(key)).public.fingerprint
+
+
+def test_a_password_in_a_pipe_is_for_all_keys_of_a_run(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"pw\n")
+    os.close(writing)
+    passwords = Passwords({"BUILDER_KEY_PASSWORD_FILE": f"/dev/fd/{reading}"}, ask=None)
+    assert passwords.existing("a") == passwords.existing("b") == b"pw"
+    os.close(reading)
 
 
 def test_a_key_is_opened_once_a_run(keys: KeyDirectory) -> None:
@@ -115,7 +186,12 @@ def test_a_public_half_of_another_key_beside_it_is_noticed(keys: KeyDirectory) -
         ("awskms://x", {}, UsageError, "awskms://: no such kind of key"),
         ("plain", {}, PolicyError, "plain.key: it is not encrypted"),
         ("release", {"COSIGN_PASSWORD": "canary"}, PasswordError, "release.key: the password does"),
-        ("release", {"COSIGN_PASSWORD": ""}, PolicyError, "release.key: its password is empty"),
+        (
+            "release",
+            {"COSIGN_PASSWORD": ""},
+            PasswordError,
+            "release.key: COSIGN_PASSWORD is set and empty",
+        ),
         ("release", {}, PasswordError, "release.key: no password, and nobody to ask"),
     ],
 )
