@@ -283,7 +283,7 @@ def test_a_private_key_in_the_place_of_a_public_one_is_a_matter_of_usage(
     builder("key", "generate", "release", "--allow-plaintext")
     file = keys / "release.key"
     for words in (
-        ("verify", "oci:/nowhere", "--key", file),
+        ("verify", "127.0.0.1:9/a/b:t", "--key", file),
         ("trust", "new", f"--key=me={file}", "--repository=*"),
     ):
         ran = builder(*words)
