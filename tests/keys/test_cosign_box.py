@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nacl.secret import SecretBox
 
-from builder.errors import IntegrityError, PasswordError, PolicyError
+from builder.errors import IntegrityError, PasswordError
 from builder.keys import cosign_box
 from builder.keys.private import PrivateKey, is_encrypted, read_private_key
 from tests.keys.samples import COSIGN_BOX, P256, PASSWORD
@@ -84,10 +84,10 @@ def test_another_password_does_not_open_it() -> None:
     assert str(caught.value) == "it: the password does not open it, or it is damaged"
 
 
-def test_an_empty_password_protects_nothing() -> None:
-    with pytest.raises(PolicyError) as caught:
+def test_an_empty_password_is_another_one_where_the_key_has_one() -> None:
+    with pytest.raises(PasswordError) as caught:
         read(COSIGN_BOX, b"")
-    assert str(caught.value) == "it: its password is empty: whoever reads the file can sign"
+    assert str(caught.value) == "it: the password does not open it, or it is damaged"
 
 
 REFUSED = {
