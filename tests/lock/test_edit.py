@@ -413,4 +413,6 @@ def test_a_big_lockfile_is_edited_in_a_time_that_grows_with_it() -> None:
         put(data, replace(pin, files=files[: count // 2]))
         return time.process_time() - start
 
-    assert seconds(3200) < 20 * seconds(400)
+    # The least of some: what else the machine does only adds.
+    large, small = (min(seconds(count) for _ in range(3)) for count in (3200, 400))
+    assert large < 20 * small
