@@ -46,7 +46,7 @@ def command(
     """Sign a built variant where it was published.
 
     Its manifest, provenance and SBOM are signed with it, in the forms that cosign, skopeo, podman
-    and others read. What is there already is left alone. Then it is verified as by anybody else.
+    and others read. What is there already is left alone. Then it is verified with the public key.
     """
     image = site.image(name)
     signer = signer_of(site, key, public=public, allow_plaintext=allow_plaintext)
@@ -57,7 +57,7 @@ def command(
     document, text = signed.document(), signed.text()
     aside = [*signed.aside()]
     if by_policy := signed.policy_commands():
-        aside += ["with the trust.yaml of the project:", *by_policy]
+        aside += ["with a trust.yaml in the project (builder trust new begins one):", *by_policy]
     if notarised is not None:
         document["notation"] = notarised.document()
         text += f"\n{notarised.text()}"

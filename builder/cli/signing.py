@@ -14,7 +14,14 @@ from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site
 from builder.cli.verifying import by_policy, verify_at
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, PolicyError, ProjectError, UnsignedError
+from builder.errors import (
+    GoneError,
+    IntegrityError,
+    PolicyError,
+    ProjectError,
+    UnsignedError,
+    UsageError,
+)
 from builder.keys.signer import Signer
 from builder.oci import Descriptor, Index, Manifest
 from builder.sign import sign, signables
@@ -160,8 +167,9 @@ def _doubt(spot: Spot, site: Site) -> str | None:
     """Why the policy does not let pass what was signed just now; ``None`` where it does, and where
     there is none. It may want other keys, too: that is no failure of who signs first."""
     try:
-        if site.project.policy(today=site.today) is not None:
-            verify_at(spot, site, by_policy(site, spot))
+        verify_at(spot, site, by_policy(site, spot))
+    except UsageError:  # there is no policy
+        return None
     except (PolicyError, IntegrityError, ProjectError, UnsignedError) as error:
         return error.message
     return None

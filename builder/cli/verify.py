@@ -12,7 +12,7 @@ from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site, project_command, variant_names
 from builder.cli.verifying import by_keys, by_policy, verify_at
 from builder.errors import IntegrityError, UsageError
-from builder.oci import Platform
+from builder.oci import Index, Platform
 from builder.pipeline import reference_name
 from builder.statements import Kind
 from builder.verification.verify import Verified
@@ -53,7 +53,8 @@ def command(
         trusted = by_keys(keys, site) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
         verified = verify_at(spot, site, trusted, demanded=demands)
-        _check_platform(verified, site.asked, at=spot.reference)
+        if site.asked is not None:
+            _check_platform(verified, site.asked, spot)
         if rebuild:
             _rebuild(verified, site, at=spot.reference)
     _tell(site, spot, verified, rebuilt=rebuild)
@@ -76,16 +77,24 @@ def _published(target: str, site: Site) -> str:
     return f"{repository}:{reference_name(target, site.platform)}"
 
 
-def _check_platform(verified: Verified, asked: Platform | None, *, at: str) -> None:
-    """Refuse an image of another platform than was asked for: without an index nobody chose."""
+def _manifest_statement(verified: Verified) -> Statement | None:
+    """The manifest statement; ``None`` where it was not demanded."""
     claim = verified.claims.get(str(Kind.MANIFEST))
-    if asked is None or claim is None or not isinstance(claim.said, Statement):
-        return
-    said = Platform.parse(claim.said.predicate["platform"], at=at)
+    return claim.said if claim is not None and isinstance(claim.said, Statement) else None
+
+
+def _check_platform(verified: Verified, asked: Platform, spot: Spot) -> None:
+    """Refuse an image of another platform than was asked for: without an index nobody chose."""
+    manifest = _manifest_statement(verified)
+    if manifest is None:
+        if isinstance(spot.top(), Index):
+            return
+        raise UsageError("--platform needs the manifest statement", hint="demand it, too")
+    said = Platform.parse(manifest.predicate["platform"], at=spot.reference)
     told = replace(said, variant=None) if asked.variant is None else said
     if told != asked:
         raise IntegrityError(
-            f"{at}: {verified.image} is for {said}, expected {asked}",
+            f"{spot.reference}: {verified.image} is for {said}, expected {asked}",
             hint="leave out --platform, or name the image that is for it",
         )
 
@@ -94,11 +103,11 @@ def _rebuild(verified: Verified, site: Site, *, at: str) -> None:
     """Bake the variant that the manifest statement names, every step of it, and compare."""
     from builder.pipeline import build
 
-    claim = verified.claims.get(str(Kind.MANIFEST))
-    if claim is None or not isinstance(claim.said, Statement):
+    manifest = _manifest_statement(verified)
+    if manifest is None:
         raise UsageError("--rebuild needs the manifest statement", hint="demand it, too")
-    name = claim.said.predicate["variant"]["name"]
-    platform = Platform.parse(claim.said.predicate["platform"], at=at)
+    name = manifest.predicate["variant"]["name"]
+    platform = Platform.parse(manifest.predicate["platform"], at=at)
     with site.at_work(name) as world:
         made = build(site.project, name, world=world, platform=platform, check=True, named=False)
     if made.image.digest != verified.image:
@@ -119,7 +128,6 @@ def _tell(site: Site, spot: Spot, verified: Verified, *, rebuilt: bool) -> None:
     if verified.layers:
         base = len(verified.layers) - own
         lines.append(f"  layers: {base} of the base, {own} of ours, each in its place")
-    if verified.layers:
         lines.append(_files(verified, own))
     if rebuilt:
         lines.append("  rebuilt here: the same image")

@@ -204,7 +204,7 @@ def policy(builder: Builder, project: Path) -> Callable[..., None]:
 
     def call(**given: str) -> None:
         roles = f"{IMAGES}  model: {{keys: [ada, bob, carol], threshold: 2}}\n"
-        text = policy_text(expires="2999-12-31", **{"roles": roles} | given)  # type: ignore[arg-type]
+        text = policy_text(expires="2999-12-31", **{"roles": roles} | given)  # type: ignore[arg-type]  # texts all
         (project / "trust.yaml").write_text(text)
         beside = signatures(text.encode(), "ada", "bob")
         (project / "trust.yaml.sig.jsonl").write_bytes(beside or b"")

@@ -46,6 +46,7 @@ def test_what_is_signed_is_verified(builder: Builder, layout: Path, key: Path) -
     document = signed(builder, layout, key)
     assert document["key"] == p256().public.fingerprint
     assert len(document["added"]) == 8  # type: ignore[arg-type]  # a list
+    assert document["doubt"] is None, "where there is no policy, nobody doubts"
     ran = builder("verify", f"oci:{layout}", "--key", key.with_suffix(".pub"), "--json")
     assert ran.status == 0, ran.err
     assert set(ran.json["claims"]) == {"image", "manifest", "provenance", "sbom"}

@@ -310,3 +310,13 @@ def test_a_directory_that_can_be_no_reference_is_a_layout(
         assert ran.status == 0, ran.err
     ran = builder("verify", "./layout", "--key", key)
     assert (ran.status, "not an OCI image layout" in ran.err) == (3, True)
+
+
+def test_a_platform_is_checked_whatever_is_demanded(
+    builder: Builder, pushed: str, key: Path
+) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    other = ("verify", pushed, "--key", key, "--platform", "linux/arm64")
+    assert builder(*other).status == 4
+    ran = builder(*other, "--demand", "sbom")
+    assert (ran.status, "--platform needs the manifest statement" in ran.err) == (2, True)

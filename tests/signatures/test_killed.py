@@ -106,7 +106,7 @@ def killed_at_request(number: int, reference: Reference, *, answered: bool) -> b
             sign(hurried(client, reference))
 
     def armed() -> None:
-        setattr(Transport, "send", dying(Transport.send, number, answered=answered))  # noqa: B010
+        setattr(Transport, "send", dying(Transport.send, number, answered=answered))  # noqa: B010 - a method, to mypy
         work()
 
     (status,) = join(start(armed))
