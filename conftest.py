@@ -9,6 +9,7 @@ pytest_plugins = (
     "tests.plugins.requires",
     "tests.plugins.offline",
     "tests.plugins.leftovers",
+    "tests.plugins.unchanged",
     "tests.plugins.golden",
     "tests.plugins.interrupts",
 )

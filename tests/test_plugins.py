@@ -156,3 +156,45 @@ def test_a_service_of_the_whole_session_is_not_left_behind(suite: pytest.Pyteste
     )
     result = suite.runpytest_subprocess()
     assert result.ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("leave", "what"),
+    [
+        pytest.param("os.environ['LEFT'] = '1'", "environment", id="environment"),
+        pytest.param("os.chdir('/')", "working directory", id="working directory"),
+        pytest.param("os.umask(0o777)", "umask", id="umask"),
+        pytest.param(
+            "signal.signal(signal.SIGUSR1, signal.SIG_IGN)", "signal handlers", id="signal"
+        ),
+        pytest.param("sys.path.append('/left')", "import path", id="import path"),
+        pytest.param("caplog.handler.addFilter(lambda _: True)", "root logger", id="handler"),
+        pytest.param("logging.getLogger('builder').setLevel(1)", "logger builder", id="level"),
+    ],
+)
+def test_what_a_test_leaves_changed_is_an_error_of_that_test(
+    suite: pytest.Pytester, leave: str, what: str
+) -> None:
+    suite.makepyfile(
+        f"""
+        import logging, os, signal, sys
+        import pytest
+
+        @pytest.fixture(scope="module", autouse=True)
+        def wider():
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("WIDER", "1")
+                yield
+
+        def test_innocent(monkeypatch):
+            monkeypatch.setenv("MINE", "1")
+
+        def test_guilty(caplog):
+            {leave}
+        """
+    )
+    result = suite.runpytest_subprocess()
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        ["* at teardown of test_guilty *", f"*: this test left another {what} behind"]
+    )

@@ -1,5 +1,7 @@
 """A process that is killed at any call leaves a store that is whole, and the work can go on."""
 
+import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -174,6 +176,20 @@ def test_the_lock_of_a_killed_process_is_free(files: FileStore) -> None:
     os.close(write)
 
 
+@contextlib.contextmanager
+def answering(caplog: pytest.LogCaptureFixture, tell: int) -> Iterator[None]:
+    """Whoever holds a lock is told to go on at ``tell`` as soon as the wait for it is logged."""
+
+    def answer(_: logging.LogRecord) -> bool:
+        return bool(os.write(tell, b"go"))
+
+    caplog.handler.addFilter(answer)  # the handler is one for all tests
+    try:
+        yield
+    finally:
+        caplog.handler.removeFilter(answer)
+
+
 def test_who_waits_for_long_is_told_for_whom(
     files: FileStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -188,8 +204,7 @@ def test_who_waits_for_long_is_told_for_whom(
 
     with ended(start(hold)) as pid:
         os.read(read, 4)
-        caplog.handler.addFilter(lambda _: bool(os.write(tell, b"go")))
-        with files.lock("a"):
+        with answering(caplog, tell), files.lock("a"):
             pass
         assert join(pid) == [0]
         assert caplog.messages == [
@@ -218,8 +233,8 @@ def test_gc_waits_for_the_lease_of_a_build(
 
     with ended(start(build)) as pid:
         os.read(read, 4)
-        caplog.handler.addFilter(lambda _: bool(os.write(tell, b"go")))
-        assert gc(files).blobs == ()
+        with answering(caplog, tell):
+            assert gc(files).blobs == ()
         assert join(pid) == [0]
     assert caplog.messages == [
         f"store '{files.paths.root}': waiting for the builds that use it to end"
