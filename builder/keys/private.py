@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from builder.errors import EnvironmentFault, IntegrityError, PasswordError, PolicyError
 from builder.keys import cosign_box
-from builder.keys.public import KEY_LIMIT, KeyType, public_key
+from builder.keys.public import KEY_LIMIT, KeyType, public_key, refusing_deprecated
 
 Password = Callable[[], bytes]
 """Where a password comes from: called when it is needed, which costs a person's time."""
@@ -159,7 +159,8 @@ def _opened(found: "re.Match[bytes]", secret: bytes | None, at: str) -> PrivateK
 def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
     """What ``load`` gives. Where it decrypts (``opened``), its failure is that of a password."""
     try:
-        key = load()
+        with refusing_deprecated(at):
+            key = load()
     except UnsupportedAlgorithm as error:
         if "bcrypt" in str(error):
             raise EnvironmentFault(

@@ -1,6 +1,9 @@
 """Public keys: read from what other tools write, named, and used to check signatures."""
 
+import warnings
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 )
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.utils import CryptographyDeprecationWarning
 
 from builder.digest import Digest
 from builder.errors import IntegrityError
@@ -91,14 +95,31 @@ def read_public_key(data: bytes, *, at: str) -> PublicKey:
             hint="builder key export prints the public half",
         )
     try:
-        if data.startswith((b"ssh-", b"ecdsa-")) and b"\n" not in data.strip():
-            return public_key(serialization.load_ssh_public_key(data.strip()), at=at)
-        if data.count(b"-----BEGIN ") != 1:
-            raise IntegrityError(f"{at}: expected one key, as PEM or as a line of OpenSSH")
-        return public_key(serialization.load_pem_public_key(data), at=at)
+        with refusing_deprecated(at):
+            if data.startswith((b"ssh-", b"ecdsa-")) and b"\n" not in data.strip():
+                return public_key(serialization.load_ssh_public_key(data.strip()), at=at)
+            if data.count(b"-----BEGIN ") != 1:
+                raise IntegrityError(f"{at}: expected one key, as PEM or as a line of OpenSSH")
+            return public_key(serialization.load_pem_public_key(data), at=at)
     except (ValueError, UnsupportedAlgorithm, NotImplementedError) as error:
         # The last is what cryptography has for a point of OpenSSH's that is compressed.
         raise IntegrityError(f"{at}: not a public key: {error}") from error
+
+
+@contextmanager
+def refusing_deprecated(at: str) -> Iterator[None]:
+    """What :mod:`cryptography` still reads and warns of is refused: it will not for long.
+
+    Raises:
+        IntegrityError: It warned.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CryptographyDeprecationWarning)
+        try:
+            yield
+        except CryptographyDeprecationWarning as warning:
+            hint = "make another: it is damaged, or of a kind that is going out of use"
+            raise IntegrityError(f"{at}: {warning}", hint=hint) from warning
 
 
 def public_key(key: object, *, at: str) -> PublicKey:

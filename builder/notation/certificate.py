@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 
 from builder.digest import Digest
 from builder.errors import ExpiredError, IntegrityError, UsageError
-from builder.keys.public import KeyType, PublicKey, public_key
+from builder.keys.public import KeyType, PublicKey, public_key, refusing_deprecated
 from builder.value import field, value
 
 CHAIN_LIMIT = 64 << 10
@@ -115,8 +115,8 @@ def read_chain(data: bytes, *, at: str) -> Chain:
             hint="leave the key where it is kept: --key names it",
         )
     try:
-        found = x509.load_pem_x509_certificates(data)
-        return _chain(found, at=at)
+        with refusing_deprecated(at):
+            return _chain(x509.load_pem_x509_certificates(data), at=at)
     except (
         ValueError,
         TypeError,

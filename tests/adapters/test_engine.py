@@ -29,7 +29,7 @@ from tests.services_docker import running_dockerd
 
 pytestmark = pytest.mark.requires("dockerd", "root")
 
-BASE, CHILD = layer("a", b"base"), layer("b", b"child")
+BASE = layer("a", b"base")
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +44,18 @@ def engine(host: str) -> DockerEngine:
 
 
 def test_a_child_is_loaded_without_the_layers_that_the_engine_has(engine: DockerEngine) -> None:
-    base, child = config(BASE), config(BASE, CHILD)
+    below, above = layer("a", b"base of this test"), layer("b", b"child")
+    base, child = config(below), config(below, above)
     assert engine.keeps_layers()
     assert not engine.has_image(Digest.of(base))
-    engine.load(archive(base, [(BASE.digest, BASE)]), expected=Digest.of(base))
-    assert engine.diff_ids(Digest.of(base)) == (BASE.digest,)
+    engine.load(archive(base, [(below.digest, below)]), expected=Digest.of(base))
+    assert engine.diff_ids(Digest.of(base)) == (below.digest,)
     engine.load(
-        archive(child, [(BASE.digest, None), (CHILD.digest, CHILD)], "demo:x"),
+        archive(child, [(below.digest, None), (above.digest, above)], "demo:x"),
         expected=Digest.of(child),
     )
     assert engine.has_image(Digest.of(child))
-    assert engine.diff_ids(Digest.of(child)) == (BASE.digest, CHILD.digest)
+    assert engine.diff_ids(Digest.of(child)) == (below.digest, above.digest)
     engine.tag(Digest.of(child), "demo:y")
     engine.tag(Digest.of(child), "localhost:5000/demo")
 

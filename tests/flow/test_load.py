@@ -25,9 +25,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield host
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(engine: str) -> Iterator[docker.DockerClient]:
+    """A client of that engine, which has no image when a test begins."""
     client = docker.DockerClient(base_url=engine, timeout=60)
+    for image in client.images.list():
+        client.images.remove(image.id or "", force=True)
     yield client
     client.close()
 

@@ -324,6 +324,15 @@ def test_a_chain_holds_as_long_as_all_of_it() -> None:
         chain.check(KEY.public, now=NOW + timedelta(minutes=1))
 
 
+def test_a_serial_number_that_is_not_positive_is_refused_and_no_warning() -> None:
+    der = bytearray(x509.load_pem_x509_certificate(leaf()).public_bytes(Encoding.DER))
+    serial = der.index(bytes.fromhex("a003020102 02")) + 7
+    der[serial] |= 0x80
+    body = b64encode(bytes(der))
+    told = refusal(b"-----BEGIN CERTIFICATE-----\n" + body + b"\n-----END CERTIFICATE-----\n")
+    assert told.startswith("it: Parsed a serial number which wasn't positive")
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_certificates_raise_nothing_else(data: st.DataObject) -> None:

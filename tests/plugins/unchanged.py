@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 _PYTESTS_OWN = "PYTEST_CURRENT_TEST"
+_TIMEOUTS_OWN = signal.SIGALRM  # pytest-timeout sets it, and takes it back early where a test fails
 
 
 def _umask() -> int:
@@ -32,7 +33,9 @@ def _now() -> dict[str, object]:
         "environment": {key: value for key, value in os.environ.items() if key != _PYTESTS_OWN},
         "working directory": os.getcwd(),
         "umask": _umask(),
-        "signal handlers": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "signal handlers": {
+            number: signal.getsignal(number) for number in signal.valid_signals() - {_TIMEOUTS_OWN}
+        },
         "import path": list(sys.path),
         "root logger": _logger(None),
         "logger builder": _logger("builder"),
