@@ -14,7 +14,8 @@ from builder.errors import UsageError
 from builder.value import value
 
 DOCKER_HUB = "docker.io"
-_HUB_ALIASES = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+HUB_ALIASES = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+"""The hosts that are Docker Hub."""
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _REPOSITORY = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -77,7 +78,7 @@ class Reference:
                 f"{at}: {text!r}: {repository!r} is not a repository",
                 hint="repositories are lower case, with single separators",
             )
-        if registry in _HUB_ALIASES:
+        if registry in HUB_ALIASES:
             registry = DOCKER_HUB
             if "/" not in repository:
                 repository = f"library/{repository}"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims import Claims
 from tests.commands import ROOT, CommandError, run
-from tests.real import containers, genesis_facts
+from tests.real import containers, genesis_facts, kyverno
 from tests.real.unavailable import NAMES, stated
 
 
@@ -130,7 +130,9 @@ def test_ci_states_what_it_goes_without() -> None:
     assert set(options.without) <= set(NAMES)
 
 
-@pytest.mark.parametrize("module", [containers, genesis_facts], ids=["containers", "genesis"])
+@pytest.mark.parametrize(
+    "module", [containers, genesis_facts, kyverno], ids=["containers", "genesis", "kyverno"]
+)
 def test_what_reads_a_copy_of_a_repository_says_so_where_there_is_none(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

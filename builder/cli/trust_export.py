@@ -39,7 +39,11 @@ FORMATS = ("containers", "kyverno", "cosign", "containerd", "notation")
     required=True,
     help="Where the files go; none of them may be there.",
 )
-@click.option("--reject", is_flag=True, help="With containers: refuse images that no scope has.")
+@click.option(
+    "--reject",
+    is_flag=True,
+    help="With containers, kyverno: refuse images that no scope has.",
+)
 @click.option(
     "--certificate",
     "certificates",
@@ -58,8 +62,8 @@ def export(
     It has to be accepted here. The copy knows today's keys, and not when the policy expires.
     """
     site = Site(settings)
-    if reject and form != "containers":
-        raise UsageError("--reject is for --format containers")
+    if reject and form not in ("containers", "kyverno"):
+        raise UsageError("--reject is for --format containers and kyverno")
     if certificates and form != "notation":
         raise UsageError("--certificate is for --format notation")
     made = _notation(site, certificates) if form == "notation" else _made(site, form, reject=reject)
@@ -95,7 +99,7 @@ def _made(site: Site, form: str, *, reject: bool) -> "Export":
         case "kyverno":
             from builder.trust.export.kyverno import kyverno
 
-            return kyverno(policy, today=site.today)
+            return kyverno(policy, today=site.today, reject=reject)
         case "containerd":
             from builder.trust.export.containerd import containerd
 

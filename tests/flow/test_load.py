@@ -29,8 +29,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def client(engine: str) -> Iterator[docker.DockerClient]:
     """A client of that engine, which has no image when a test begins."""
     client = docker.DockerClient(base_url=engine, timeout=60)
-    for image in client.images.list():
-        client.images.remove(image.id or "", force=True)
+    for left in client.images.list():
+        client.images.remove(left.id or "", force=True)
     yield client
     client.close()
 

@@ -30,6 +30,7 @@ from tests.real import (
     genesis,
     genesis_facts,
     keys,
+    kyverno,
     main_recipe,
     model_signing,
     notation,
@@ -58,6 +59,7 @@ def main() -> int:
     notation.prove(claims)
     bills.prove(claims)
     trust.prove(claims)
+    kyverno.prove(claims)
     engines.prove(claims)
     model_signing.prove(claims)
     weights.prove(claims)

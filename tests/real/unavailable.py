@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from tests.real.debian_tool import LATEST
 from tests.real.genesis_facts import DEPLOYMENTS, PATCH_SET
+from tests.real.kyverno import SOURCE as KYVERNO
 
 NPM, PODMAN = "npm", "podman"
-NAMES = (DEPLOYMENTS, PATCH_SET, LATEST, NPM, PODMAN)
+NAMES = (DEPLOYMENTS, PATCH_SET, KYVERNO, LATEST, NPM, PODMAN)
 """What a machine may go without: a copy of a repository, the suite of Debian that moves, a tool
 that costs more to install than CI can spend."""
 

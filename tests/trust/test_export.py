@@ -1,7 +1,8 @@
-"""The policy in the words of other tools. What skopeo and cosign make of it is in tests/real; the
-schema of Kyverno cannot be had here: its form alone is looked at."""
+"""The policy in the words of other tools. What skopeo, cosign and the schemas of Kyverno make of it
+is in tests/real."""
 
 import json
+import re
 import subprocess
 from base64 import b64decode
 from datetime import date, timedelta
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from builder.digest import Digest
 from builder.errors import PolicyError
+from builder.reference import Reference
 from builder.trust.codec import read_policy
 from builder.trust.export.chosen import Export
 from builder.trust.export.containerd import containerd
@@ -23,6 +25,7 @@ from builder.trust.export.containers import containers
 from builder.trust.export.cosign import cosign
 from builder.trust.export.kyverno import kyverno
 from builder.trust.model import Policy
+from builder.trust.scope import covers
 from tests.trust.keys import NAMES, TODAY, key_entry, policy_text, public
 
 
@@ -127,7 +130,7 @@ def test_a_key_that_does_not_count_today_is_in_no_export(entry: str) -> None:
     left = policy(dan=entry)
     exports = [
         containers(left, today=TODAY, reject=True),
-        kyverno(left, today=TODAY),
+        kyverno(left, today=TODAY, reject=True),
         cosign(left, today=TODAY),
     ]
     needle = public("dan").pem.decode().splitlines()[1]
@@ -141,7 +144,7 @@ def test_a_key_that_does_not_count_today_is_in_no_export(entry: str) -> None:
             assert needle not in plain
         assert any("'dan' is left out" in remark for remark in export.remarks)
     with pytest.raises(PolicyError, match="0 keys count today, and 1 have to sign"):
-        kyverno(policy("dan", dan=entry), today=TODAY)
+        kyverno(policy("dan", dan=entry), today=TODAY, reject=True)
 
 
 def test_what_no_copy_can_say_is_told() -> None:
@@ -151,19 +154,112 @@ def test_what_no_copy_can_say_is_told() -> None:
     assert days == f"key 'dan' counts to {until}, and in the copy for good"
 
 
-def test_kyverno_gets_a_rule_a_place_with_the_threshold_as_its_count() -> None:
-    export = kyverno(policy(threshold=2, patterns='"r.example/a/*", r.example/b'), today=TODAY)
+def rules(*patterns: str, reject: bool = False) -> list[Any]:
+    """The rules of a policy for Kyverno."""
+    listed = ", ".join(f'"{item}"' for item in patterns)
+    export = kyverno(policy(threshold=2, patterns=listed), today=TODAY, reject=reject)
     made = yaml.safe_load(export.files["clusterpolicy.yaml"])
     assert (made["apiVersion"], made["kind"]) == ("kyverno.io/v1", "ClusterPolicy")
-    rules = made["spec"]["rules"]
-    assert [rule["name"] for rule in rules] == ["image-1", "image-2"]
-    (verify,) = rules[0]["verifyImages"]
-    assert verify["imageReferences"] == ["r.example/a/*"]
+    assert made["spec"]["validationFailureAction"] == "Enforce"
+    found: list[Any] = made["spec"]["rules"]
+    return found
+
+
+def test_kyverno_gets_a_rule_a_place_with_the_threshold_as_its_count() -> None:
+    made = rules("r.example/a/*", "r.example/b")
+    assert [rule["name"] for rule in made] == ["image-1", "image-2"]
+    (verify,) = made[0]["verifyImages"]
     assert (verify["required"], verify["verifyDigest"]) == (True, True)
     (attestor,) = verify["attestors"]
     assert attestor["count"] == 2
     listed = {entry["keys"]["publicKeys"].encode() for entry in attestor["entries"]}
     assert listed == {public("carol").pem, public("dan").pem}
+
+
+def kyvernos(pattern: str, text: str) -> bool:
+    """Whether Kyverno's wildcards match the whole of a text."""
+    any_text = {"*": ".*", "?": ".?"}
+    return bool(re.fullmatch("".join(any_text.get(c) or re.escape(c) for c in pattern), text))
+
+
+def kyvernos_name(image: str) -> str:
+    """How Kyverno has an image before it looks at its patterns: with docker.io where there is no
+    registry, and ``latest`` where there is no tag; a digest takes the place of a tag."""
+    head, slash, _ = image.partition("/")
+    if not slash or (not set(head) & set(".:") and head != "localhost"):
+        image = f"docker.io/{image}"
+    name, at, digest = image.partition("@")
+    host, _, path = name.partition("/")
+    path, _, tag = path.partition(":")
+    return f"{host}/{path}@{digest}" if at else f"{host}/{path}:{tag or 'latest'}"
+
+
+ENDS = ("", ":v1", f"@sha256:{'1' * 64}", f":v1@sha256:{'1' * 64}")
+IMAGES = (
+    "r.example/b",
+    "r.example/b/c",
+    "r.example/bc",
+    "r.example/a/x",
+    "r.example/a/x/y",
+    "r.example/ab",
+    "other.example/r.example/b",
+    "localhost:5000/b",
+    "docker.io/acme/vllm",
+    "index.docker.io/acme/vllm",
+    "registry-1.docker.io/acme/vllm",
+    "acme/vllm",
+    "acme/vllm-evil",
+    "docker.io/library/python",
+    "index.docker.io/python",
+    "library/python",
+    "python",
+)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "r.example/b",
+        "r.example/a/*",
+        "r.example/*",
+        "localhost:5000/b",
+        "docker.io/acme/vllm",
+        "docker.io/acme/*",
+        "docker.io/*",
+        "docker.io/library/python",
+        "*",
+    ],
+)
+def test_kyverno_holds_an_image_to_the_policy_however_its_name_is_spelt(pattern: str) -> None:
+    rule, *others = rules(pattern, reject=True)
+    (verify,) = rule["verifyImages"]
+    for name in IMAGES:
+        for end in ENDS:
+            image = f"{name}{end}"
+            covered = covers(pattern, Reference.parse(image))
+            seen = kyvernos_name(image)
+            # Where it is configured to add no registry.
+            bare = seen if image.startswith(seen.split("/")[0]) else seen.partition("/")[2]
+            for told in {seen, seen if pattern == "docker.io/*" else bare}:
+                matched = any(kyvernos(item, told) for item in verify["imageReferences"])
+                assert matched is covered, told
+            for other in others:  # which reads what the pod has
+                spec = other["validate"]["pattern"]["spec"]
+                (container,) = spec["containers"]
+                assert spec["=(initContainers)"] == spec["=(ephemeralContainers)"] == [container]
+                told = seen if pattern == "docker.io/*" else image
+                passes = any(kyvernos(item, told) for item in container["image"].split(" | "))
+                assert passes is covered, told
+    assert [rule["name"] for rule in others] == ([] if pattern == "*" else ["others"])
+
+
+def test_what_kyverno_cannot_tell_apart_is_refused_and_what_it_takes_for_another_is_told() -> None:
+    with pytest.raises(PolicyError, match=r"'docker.io/library/\*': Kyverno takes an image NAME"):
+        rules("docker.io/library/*")
+    for export in (kyverno, containers):
+        loose, strict = (export(policy(), today=TODAY, reject=it).remarks for it in (False, True))
+        (told,) = set(loose) - set(strict)
+        assert told.endswith("pass unseen: --reject refuses them")
 
 
 FAKE_COSIGN = """\

@@ -8,6 +8,11 @@ from builder.trust.model import KeyState, Policy, Role, TrustedKey
 from builder.trust.names import FILE
 from builder.value import value
 
+SPELT_OTHERWISE = (
+    "a registry that is spelt in another way (upper case, :443) is another one there, and its"
+    " images pass unseen: --reject refuses them"
+)
+
 
 @value
 class Chosen:

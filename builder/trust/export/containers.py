@@ -15,7 +15,7 @@ from typing import Any
 
 from builder.errors import PolicyError
 from builder.strict_yaml import write
-from builder.trust.export.chosen import Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import SPELT_OTHERWISE, Chosen, Export, chosen, remarks
 from builder.trust.model import Policy
 from builder.trust.scope import EVERYTHING
 
@@ -67,6 +67,7 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
         },
         remarks=(
             *remarks(policy, today),
+            *(() if reject else (SPELT_OTHERWISE,)),
             "a mirror under another name wants signedIdentity: remapIdentity",
         ),
     )

@@ -1,23 +1,36 @@
-"""Kyverno: a ClusterPolicy with ``verifyImages``, one rule for each place.
+"""Kyverno 1.12 and later: a ClusterPolicy with ``verifyImages``, one rule for each place.
 
-Its schema is not at hand where builder is tested: the form is that of Kyverno's documentation.
-Rules do not exclude one another there: an image that several places cover has to meet all of them.
+Its schemas are the CustomResourceDefinitions of its releases. Rules do not exclude one another
+there: an image that several places cover has to meet all of them.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import date
 
+from builder.errors import PolicyError
+from builder.reference import DOCKER_HUB, HUB_ALIASES
 from builder.strict_yaml import Writable, write
-from builder.trust.export.chosen import Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import SPELT_OTHERWISE, Chosen, Export, chosen, remarks
 from builder.trust.model import Policy
+from builder.trust.scope import EVERYTHING
+
+_PODS: Writable = {"any": [{"resources": {"kinds": ["Pod"]}}]}
+_OFFICIAL = "library/"
 
 
-def kyverno(policy: Policy, *, today: date) -> Export:
+def kyverno(policy: Policy, *, today: date, reject: bool) -> Export:
     """``clusterpolicy.yaml``.
 
+    Args:
+        reject: Whether images of no scope are refused; else they pass unseen.
+
     Raises:
-        PolicyError: A role has too few keys.
+        PolicyError: A role has too few keys; or Kyverno has no words for a place.
     """
     scopes = chosen(policy, today)
+    rules = [_rule(item, number) for number, item in enumerate(scopes, 1)]
+    if reject and all(item.repository != EVERYTHING for item in scopes):
+        rules.append(_others(scopes))
     document: dict[str, Writable] = {
         "apiVersion": "kyverno.io/v1",
         "kind": "ClusterPolicy",
@@ -26,18 +39,23 @@ def kyverno(policy: Policy, *, today: date) -> Export:
             "validationFailureAction": "Enforce",
             "background": False,
             "webhookTimeoutSeconds": 30,
-            "rules": [_rule(item, number) for number, item in enumerate(scopes, 1)],
+            "rules": rules,
         },
     }
-    told = () if len(scopes) == 1 else ("an image has to meet every rule whose place has it",)
     return Export(
         files={"clusterpolicy.yaml": write(document, at="clusterpolicy.yaml")},
-        remarks=(*remarks(policy, today), *told),
+        remarks=(*remarks(policy, today), *_remarks(scopes, reject=reject)),
     )
 
 
+def _remarks(scopes: Sequence[Chosen], *, reject: bool) -> Iterator[str]:
+    if len(scopes) > 1:
+        yield "an image has to meet every rule whose place has it"
+    if not reject:
+        yield SPELT_OTHERWISE
+
+
 def _rule(item: Chosen, number: int) -> Writable:
-    # A star of Kyverno's stands for slashes, too.
     entries: list[Writable] = [
         {
             "keys": {
@@ -51,10 +69,10 @@ def _rule(item: Chosen, number: int) -> Writable:
     ]
     return {
         "name": f"{item.role.name}-{number}",
-        "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+        "match": _PODS,
         "verifyImages": [
             {
-                "imageReferences": [item.repository],
+                "imageReferences": [*_references(item)],
                 "required": True,
                 "mutateDigest": True,
                 "verifyDigest": True,
@@ -62,3 +80,54 @@ def _rule(item: Chosen, number: int) -> Writable:
             }
         ],
     }
+
+
+def _others(scopes: Sequence[Chosen]) -> Writable:
+    """A rule for what no other one has. It sees each image as the pod has it: no tag is added."""
+    known = [name for item in scopes for name in (*_references(item), *_plain(item))]
+    images: list[Writable] = [{"image": " | ".join(known)}]
+    return {
+        "name": "others",
+        "match": _PODS,
+        "validate": {
+            "message": "no scope of trust.yaml has this image",
+            "pattern": {
+                "spec": {
+                    "=(ephemeralContainers)": images,
+                    "=(initContainers)": images,
+                    "containers": images,
+                }
+            },
+        },
+    }
+
+
+def _references(item: Chosen) -> list[str]:
+    """Patterns for the whole name of an image, of which a tag or a digest is always a part.
+
+    A star stands for slashes, too.
+    """
+    if item.repository.endswith("*"):
+        return _spelt(item)
+    return [f"{name}{end}" for name in _spelt(item) for end in (":*", "@*")]
+
+
+def _plain(item: Chosen) -> list[str]:
+    return [] if item.repository.endswith("*") else _spelt(item)
+
+
+def _spelt(item: Chosen) -> list[str]:
+    """All ways to write a place. Kyverno leaves Docker Hub's other hosts as they are, adds no
+    ``library/``, and may be configured to add no ``docker.io/``."""
+    registry, _, path = item.repository.partition("/")
+    if registry != DOCKER_HUB:
+        return [item.repository]
+    if path == f"{_OFFICIAL}*":
+        raise PolicyError(
+            f"{item.role.at}: {item.repository!r}: Kyverno takes an image NAME for docker.io/NAME,"
+            " which no pattern of it tells from docker.io/ANYTHING",
+            hint="name the repositories: docker.io/library/NAME",
+        )
+    paths = [path, path.removeprefix(_OFFICIAL)] if path.startswith(_OFFICIAL) else [path]
+    hosts = [f"{host}/{each}" for host in sorted(HUB_ALIASES) for each in paths]
+    return hosts if path == "*" else [*hosts, *paths]
