@@ -15,7 +15,6 @@ from builder.cli.site import Site
 from builder.cli.verifying import by_policy, verify_at
 from builder.digest import Digest
 from builder.errors import (
-    GoneError,
     IntegrityError,
     PolicyError,
     ProjectError,
@@ -23,7 +22,7 @@ from builder.errors import (
     UsageError,
 )
 from builder.keys.signer import Signer
-from builder.oci import Descriptor, Index, Manifest
+from builder.oci import Descriptor, Index
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
@@ -83,7 +82,7 @@ class Signed:
         """What readers of this and of other tools run, with the public key in a file."""
         key = shlex.quote(self.key or PUBLIC)
         if self.spot.layers is not None:
-            return (f"builder verify {self.spot.reference} --key {key}",)
+            return (f"builder verify {shlex.quote(self.spot.reference)} --key {key}",)
         image = f"{self.spot.repository}@{self.images[0].digest}"
         offline = "--insecure-ignore-tlog=true"
         attestation = f"cosign verify-attestation --key {key} --type slsaprovenance1"
@@ -136,7 +135,7 @@ def sign_there(
         IntegrityError: Another image is, or an index that lists another one than were built here.
     """
     spot = spot_of(where, world=world, at="REF")
-    top = _there(spot)
+    top = spot.image()
     members = {item.digest for item in top.manifests} if isinstance(top, Index) else set()
     said = {
         item: statements(recorded(item, site.store), name=spot.repository)
@@ -173,12 +172,3 @@ def _doubt(spot: Spot, site: Site) -> str | None:
     except (PolicyError, IntegrityError, ProjectError, UnsignedError) as error:
         return error.message
     return None
-
-
-def _there(spot: Spot) -> Manifest | Index:
-    found = spot.top()
-    if found is None:
-        raise GoneError(
-            f"{spot.reference}: there is no such image", hint="push it first: builder push"
-        )
-    return found
