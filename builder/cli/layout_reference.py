@@ -60,6 +60,16 @@ class LayoutReference:
         digest = Digest.parse(found[1], at=f"{at}: {text!r}", refusal=UsageError)
         return cls(directory=directory, name=name, digest=digest)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it can be told to a person, and read again as the same."""
+        if not str(self).isprintable():
+            return False
+        try:
+            return self == self.parse(str(self), is_layout=self.directory.__eq__, at="")
+        except (UsageError, ProjectError):
+            return False
+
     def __str__(self) -> str:
         name = f":{self.name}" if self.name else ""
         return f"{PREFIX}{self.directory}{name}{'' if self.digest is None else f'@{self.digest}'}"

@@ -11,7 +11,7 @@ from builder.adapters.store.attachments import LayoutPlace
 from builder.adapters.store.images import LayoutImages
 from builder.cli.layout_reference import PREFIX, LayoutReference
 from builder.digest import Digest
-from builder.errors import GoneError, UsageError
+from builder.errors import GoneError, ProjectError, UsageError
 from builder.oci import Index, Manifest
 from builder.reference import Reference
 from builder.signatures.place import Place
@@ -72,14 +72,7 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
     """
     if text.startswith((PREFIX, "/", ".")):
         return layout_spot(LayoutReference.parse(text, is_layout=_is_layout, at=at), at=at)
-    reference = Reference.parse(text, at=at)
-    if reference.tag is None and reference.digest is None:
-        raise UsageError(
-            f"{at}: {text!r} names neither a tag nor a digest",
-            hint=f"{PREFIX}{text} is the layout in that directory"
-            if _is_layout(text)
-            else "add :TAG",
-        )
+    reference = _in_registry(text, at=at)
 
     def top() -> Manifest | Index | None:
         registry = world.make_registry()
@@ -102,6 +95,27 @@ def spot_of(text: str, *, world: World, at: str) -> Spot:
         ),
         top=top,
     )
+
+
+def _in_registry(text: str, *, at: str) -> Reference:
+    try:
+        reference = Reference.parse(text, at=at)
+        if reference.tag is None and reference.digest is None:
+            raise UsageError(f"{at}: {text!r} names neither a tag nor a digest", hint="add :TAG")
+    except UsageError as error:
+        if _would_be_layout(text):
+            hint = f"for the layout in that directory write {PREFIX}{text}"
+            raise UsageError(error.message, hint=hint) from error
+        raise
+    return reference
+
+
+def _would_be_layout(text: str) -> bool:
+    try:
+        LayoutReference.parse(text, is_layout=_is_layout, at="")
+    except (UsageError, ProjectError):
+        return False
+    return True
 
 
 def _is_layout(directory: str) -> bool:
@@ -148,11 +162,14 @@ def _only(wanted: LayoutReference, images: LayoutImages, *, at: str) -> LayoutRe
 
 
 def _written(directory: str, images: LayoutImages) -> Iterator[LayoutReference]:
-    """What to write for each image of a layout."""
-    for name in images.names():
-        yield LayoutReference(directory=directory, name=name)
-    for digest in images.unnamed():
-        yield LayoutReference(directory=directory, digest=digest)
+    """What to write for each image of a layout. A name that would be read as something else is
+    not told: whoever writes it gets another image, or none."""
+    for name, digest in images.choices():
+        named = LayoutReference(directory=directory, name=name)
+        if name and named.is_plain:
+            yield named
+        else:
+            yield LayoutReference(directory=directory, digest=digest)
 
 
 def _several(found: Sequence[LayoutReference]) -> str:

@@ -1,6 +1,8 @@
 """Images of a layout that have no name: signed and verified by digest."""
 
 import json
+import os
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -328,5 +330,104 @@ def test_who_forgets_the_prefix_is_told(
         verify(builder, "layout", key),
         2,
         "builder: error: REF: 'layout' names neither a tag nor a digest",
-        "  hint: oci:layout is the layout in that directory",
+        "  hint: for the layout in that directory write oci:layout",
     )
+    unnamed.path.rename("My.Layout")
+    for written in ("My.Layout", f"My.Layout@{unnamed.image}", "My.Layout:no"):
+        ran = verify(builder, written, key)
+        hint = f"  hint: for the layout in that directory write oci:{written}"
+        assert (ran.status, ran.err.splitlines()[-1]) == (2, hint)
+
+
+def test_an_empty_name_is_none(builder: Builder, unnamed: Layout, key: Path) -> None:
+    unnamed.entries = [named(unnamed.entry, "")]
+    where = f"oci:{unnamed.path}@{unnamed.image}"
+    assert sign(builder, f"oci:{unnamed.path}", key).json["reference"] == where
+    assert verify(builder, unnamed.path, key).status == 0
+
+
+def test_a_name_that_stands_for_two_images_is_told_and_their_digests_are_taken(
+    builder: Builder, unnamed: Layout, key: Path
+) -> None:
+    """As ``docker save`` writes a:latest and b:latest."""
+    other = unnamed.changed(annotations={"of": "another"})
+    unnamed.entries = [named(unnamed.entry, "latest"), named(other, "latest")]
+    digests = unnamed.image, other["digest"]
+    where = [f"oci:{unnamed.path}@{digest}" for digest in digests]
+    ran = verify(builder, unnamed.path, key)
+    assert ran.err.splitlines()[-1] == f"  hint: write one of {', '.join(where)}"
+    ran = verify(builder, f"oci:{unnamed.path}:latest", key)
+    assert ran.status == 4
+    assert f"latest: the name stands for {' and '.join(digests)}\n" in ran.err
+    assert sign(builder, where[0], key).status == 0
+    for written in (where[0], f"oci:{unnamed.path}:latest@{unnamed.image}"):
+        assert verify(builder, written, key).status == 0
+    assert verify(builder, where[1], key).status == 13
+
+
+@pytest.mark.parametrize("name", ["it@sha256:" + "0" * 64, "@0", "a@", "red\x1b[31m", "two\nlines"])
+def test_a_name_that_cannot_be_written_is_told_as_a_digest(
+    name: str, builder: Builder, unnamed: Layout, key: Path
+) -> None:
+    unnamed.entries = [named(unnamed.entry, name)]
+    where = f"oci:{unnamed.path}@{unnamed.image}"
+    assert sign(builder, f"oci:{unnamed.path}", key).json["reference"] == where
+    ran = verify(builder, unnamed.path, key)
+    assert (ran.status, ran.out.partition(": ")[0]) == (0, where)
+    ran = verify(builder, f"oci:{unnamed.path}:no", key)
+    assert ran.err.splitlines()[-1] == f"  hint: the layout has: {where}"
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
+def test_a_blob_that_is_no_file_is_not_there(
+    kind: str, builder: Builder, unnamed: Layout, key: Path, tmp_path: Path
+) -> None:
+    blob = unnamed.blob(unnamed.image)
+    blob.rename(tmp_path / "moved")
+    if kind == "directory":
+        blob.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(blob)
+    else:
+        blob.symlink_to(tmp_path / "moved")
+    for written in (unnamed.path, f"oci:{unnamed.path}@{unnamed.image}"):
+        ran = verify(builder, written, key)
+        assert (ran.status, "expected a regular file" in ran.err) == (4, True), ran.err
+
+
+def test_a_chain_of_indexes_without_end_is_looked_through_once(
+    builder: Builder, unnamed: Layout, key: Path
+) -> None:
+    entry = unnamed.put(index_of(), OCI_INDEX)
+    for _ in range(2000):
+        entry = unnamed.put({"schemaVersion": 2, "manifests": [entry, entry]}, OCI_INDEX)
+    unnamed.entries = [entry]
+    assert verify(builder, f"oci:{unnamed.path}@{unnamed.image}", key).status == 7
+
+
+def test_an_entry_that_is_no_descriptor_is_told(
+    builder: Builder, unnamed: Layout, key: Path
+) -> None:
+    wrong = [
+        {**unnamed.entry, "digest": "sha512:" + "0" * 128},
+        {**unnamed.entry, "digest": unnamed.image.upper()},
+        {**unnamed.entry, "size": -1},
+        {**unnamed.entry, "size": "1"},
+        {"digest": unnamed.image, "size": unnamed.entry["size"]},
+    ]
+    for entry in wrong:
+        unnamed.entries = [unnamed.entry, entry]
+        for written in (unnamed.path, f"oci:{unnamed.path}@{unnamed.image}"):
+            ran = verify(builder, written, key)
+            assert (ran.status, "index.json.manifests[1]" in ran.err) == (4, True), ran.err
+
+
+def test_what_sign_shows_can_be_run_though_the_path_has_spaces(
+    builder: Builder, unnamed: Layout, key: Path, tmp_path: Path
+) -> None:
+    moved = unnamed.path.rename(tmp_path / "it's here")
+    (command,) = sign(builder, f"oci:{moved}", key).json["commands"]
+    (tmp_path / "cosign.pub").write_bytes(p256().public.pem)
+    words = shlex.split(command.replace("cosign.pub", shlex.quote(str(tmp_path / "cosign.pub"))))
+    assert words[2] == f"oci:{moved}@{unnamed.image}"
+    assert builder(*words[1:]).status == 0

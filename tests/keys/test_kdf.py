@@ -139,6 +139,20 @@ def test_scrypt_without_measure_is_refused(n: str, r: str, p: str, message: str)
     assert refused(armoured(real.replace(told, asked))) == f"scrypt with {message}"
 
 
+def test_an_rsa_key_is_refused_for_what_it_is_before_its_primes_are_tested() -> None:
+    """Of a large one that takes minutes. These are no primes, which nobody looks at."""
+    numbers = (0, 15 * 21, 5, 5, 15, 21, 5, 5, 5)
+    raw = der(0x30, *(integer(number << (2048 if number > 100 else 0)) for number in numbers))
+    message = refused_plain(armoured(raw, "RSA PRIVATE KEY"))
+    assert message == "it.key: expected a key on P-256 or Ed25519, got RSA"
+
+
+def refused_plain(pem: bytes) -> str:
+    with pytest.raises(IntegrityError) as caught:
+        read_private_key(pem, at="it.key", password=no_password, allow_plaintext=True)
+    return caught.value.message
+
+
 # --- what nobody's tool makes -------------------------------------------------------------------
 
 PBES2, PBKDF2, SCRYPT = (

@@ -41,7 +41,7 @@ class LayoutPlace:
 
     def tagged(self, tag: str) -> Manifest | Index | None:
         """See the Protocol."""
-        entry = self._store.references().get(tag)
+        entry = self._store.named.one(tag)
         return None if entry is None else self.document(entry)
 
     def document(self, entry: Descriptor) -> Manifest | Index:

@@ -7,6 +7,7 @@ an index, and nowhere else: a blob that nothing lists is lost with the next clea
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import chain
 
 from builder.adapters.store import index
 from builder.adapters.store.attachments import LISTED_LIMIT, LayoutPlace
@@ -36,26 +37,28 @@ class LayoutImages:
         self._store = store
         self._place = LayoutPlace(store)
 
-    def names(self) -> tuple[str, ...]:
-        """The names of images, in the order of index.json."""
-        return tuple(name for name in self._store.references() if not name.startswith(_ATTACHED))
-
-    def unnamed(self) -> tuple[Digest, ...]:
-        """The images and indexes of index.json that no name stands for, each once. What refers to
-        another manifest (a signature) and what has no config of an image are none. One that cannot
-        be read may be one.
+    def choices(self) -> tuple[tuple[str, Digest], ...]:
+        """Each image and index of index.json, with its name, or by its digest alone: where no name
+        stands for it, or one that stands for another, too. What lies beside images (what refers
+        to another manifest, or has no config of an image) is none. What cannot be read may be one.
 
         Raises:
             IntegrityError: An entry is malformed. FloodError: There is no end of them.
         """
-        named = {entry.digest for entry in self._store.references().values()}
         budget = _Budget(self._place.at("index.json"))
-        found = {
-            entry.digest: None
-            for name, entry in self._entries()
-            if name is None and entry.digest not in named and self._is_image(entry, budget)
-        }
-        return tuple(found)
+        stands: dict[str, dict[Digest, None]] = {}
+        others: dict[Digest, None] = {}
+        for name, entry in self._entries():
+            if name:
+                if not name.startswith(_ATTACHED):
+                    stands.setdefault(name, {})[entry.digest] = None
+            elif self._is_image(entry, budget):
+                others[entry.digest] = None
+        found = [(name, next(iter(it))) for name, it in stands.items() if len(it) == 1]
+        doubled = (digests for digests in stands.values() if len(digests) > 1)
+        unnamed = dict.fromkeys(chain(*doubled, others))
+        known = {digest for _, digest in found}
+        return (*found, *(("", digest) for digest in unnamed if digest not in known))
 
     def find(self, name: str, digest: Digest | None) -> Manifest | Index | None:
         """What a name stands for; or the image with a digest, in all of the layout or below a name.
@@ -65,21 +68,28 @@ class LayoutImages:
             name: Empty where there is none.
 
         Raises:
-            IntegrityError: The name stands for another image, which does not list this one; or what
-                is found, or what may list it, is not what it must be.
+            IntegrityError: The name stands for several images, or for another one which does not
+                list this one; or what is found, or what may list it, is not what it must be.
             GoneError: It is listed, and its blob is not there.
         """
-        top = self._place.tagged(name) if name else None
-        if digest is None or (name and top is None):
-            return top
-        if top is None:
-            return self._listed(digest, [entry for _, entry in self._entries()])
-        if top.digest == digest:
-            return top
-        members = top.manifests if isinstance(top, Index) else ()
-        if (found := self._listed(digest, members)) is None:
+        if digest is None and not name:
+            raise ValueError("neither a name nor a digest")
+        entries = [entry for _, entry in self._entries(name or None)]
+        if name and not entries:
+            return None
+        stands = dict.fromkeys(str(entry.digest) for entry in entries)
+        if digest is None:
+            if len(stands) > 1:
+                raise IntegrityError(
+                    f"{self._place.at(name)}: the name stands for {' and '.join(stands)}",
+                    hint="the digest, oci:DIR@sha256:HEX, names the image that you mean",
+                )
+            return self._place.document(entries[0])
+        found = self._listed(digest, entries)
+        if found is None and name:
             raise IntegrityError(
-                f"{self._place.at(name)}: expected {digest}, the name stands for {top.digest}",
+                f"{self._place.at(name)}: expected {digest}, the name stands for"
+                f" {' and '.join(stands)}",
                 hint="the name was given to another image since: look at who writes there; the"
                 " digest alone, without the name, names the image that you mean",
             )
@@ -126,11 +136,11 @@ class LayoutImages:
             return True
         return document.subject is None and document.config.media_type in _CONFIGS
 
-    def _entries(self) -> list[tuple[str | None, Descriptor]]:
+    def _entries(self, only: str | None = None) -> list[tuple[str | None, Descriptor]]:
         document, at = self._store.named.document(), self._store.named.at
         if (count := len(document["manifests"])) > LISTED_LIMIT:
             raise FloodError(f"{at}: {count} manifests, the limit is {LISTED_LIMIT}")
-        return list(index.entries(document, at=at))
+        return list(index.entries(document, at=at, only=only))
 
 
 class _Budget:
