@@ -22,6 +22,7 @@ from builder.world import World
 _PUSH = "builder push publishes one; see to the name and the tag"
 _TOLD = 10
 """How many images of a layout are listed in a message."""
+_EMPTY = "builder build V --out DIR puts one there"
 _ANEW = "the layout is damaged: get it again, or write it anew with builder build V --out DIR"
 
 
@@ -153,7 +154,7 @@ def _only(wanted: LayoutReference, images: LayoutImages, *, at: str) -> LayoutRe
     if not found:
         raise UsageError(
             f"{at}: there is no image in {wanted.directory!r}",
-            hint="builder build V --out DIR puts one there",
+            hint=_EMPTY,
         )
     raise UsageError(
         f"{at}: which image of {wanted.directory!r}? It has {len(found)}",
@@ -181,4 +182,4 @@ def _instead(wanted: LayoutReference, images: LayoutImages, store: FileStore) ->
     if wanted.digest is not None and not wanted.name and store.has(wanted.digest):
         return "there is such a blob, but index.json leads to no manifest of that digest"
     found = [item for item in _written(wanted.directory, images) if item != wanted]
-    return f"the layout has: {_several(found)}" if found else _ANEW
+    return f"the layout has: {_several(found)}" if found else _EMPTY

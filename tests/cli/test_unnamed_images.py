@@ -163,6 +163,13 @@ def test_what_lies_beside_an_image_is_none(builder: Builder, unnamed: Layout, ke
         f"builder: error: REF: there is no image in '{unnamed.path}'"
     )
     assert ran.status == 2
+    nothing = f"oci:{unnamed.path}:no"
+    refused(
+        verify(builder, nothing, key),
+        7,
+        f"builder: error: {nothing}: there is no such image",
+        "  hint: builder build V --out DIR puts one there",
+    )
 
 
 @pytest.mark.parametrize("name", ["", "both"])
@@ -349,7 +356,7 @@ def test_an_empty_name_is_none(builder: Builder, unnamed: Layout, key: Path) -> 
 def test_a_name_that_stands_for_two_images_is_told_and_their_digests_are_taken(
     builder: Builder, unnamed: Layout, key: Path
 ) -> None:
-    """As ``docker save`` writes a:latest and b:latest."""
+    """As tools do that take the tag alone for the name."""
     other = unnamed.changed(annotations={"of": "another"})
     unnamed.entries = [named(unnamed.entry, "latest"), named(other, "latest")]
     digests = unnamed.image, other["digest"]
