@@ -11,6 +11,7 @@ VARIANT ?= demo
 PUSH =
 OUT =
 SIGN =
+NOTATION =
 T ?=
 ARGS ?=
 
@@ -27,8 +28,9 @@ help: ## list the targets
 		$(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo '  VARIANT=NAME which variant; PUSH=REF, OUT=DIR where it goes; SIGN=KEY who signs it there'
-	@echo '  (1: the key named release); T=PATH which tests; ARGS=... passed on;'
-	@echo '  PYTHON=... which Python (3.11 or newer) makes .venv; VENV=DIR where it stands'
+	@echo '  (1: the key named release), NOTATION=CERT for notation, too; T=PATH which tests;'
+	@echo '  ARGS=... passed on; PYTHON=... which Python (3.11 or newer) makes .venv; VENV=DIR where it'
+	@echo '  stands'
 
 # --- use ---------------------------------------------------------------------------------------
 
@@ -42,7 +44,8 @@ quoted = '$(subst ','\'',$(1))'
 image: venv ## bake a variant: make image VARIANT=demo; PUSH=REF or OUT=DIR, and SIGN=1
 	@$(VENV)/bin/builder build $(VARIANT) $(if $(PUSH),--push $(call quoted,$(PUSH))) \
 		$(if $(OUT),--out $(call quoted,$(OUT))) \
-		$(if $(SIGN),--sign $(if $(filter-out 1,$(SIGN)),$(call quoted,$(SIGN)),release)) $(ARGS)
+		$(if $(SIGN),--sign $(if $(filter-out 1,$(SIGN)),$(call quoted,$(SIGN)),release)) \
+		$(if $(NOTATION),--notation $(call quoted,$(NOTATION))) $(ARGS)
 
 .PHONY: demo
 demo: venv ## bake, sign and verify the demo, offline, from the files in this repository alone

@@ -150,7 +150,7 @@ class Copies:
             else:
                 self._tell(absent, copy)
                 return answer
-        raise _none(absent, unasked, said) from absent
+        raise _none(absent, unasked, said, self.copies) from absent
 
     def _tell(self, absent: Absent, copy: Escrow) -> None:
         place = place_of(copy)
@@ -162,11 +162,23 @@ class Copies:
         _log.warning("%s: %s: %s; using the copy at %s", self._at, why, absent.message, place)
 
 
-def _none(absent: Absent, unasked: NetworkError | None, said: Sequence[str]) -> BuilderError:
+def offline_hint(hint: str | None, copies: Sequence[Escrow]) -> str:
+    """The hint of an error that the network is forbidden and no layout stands in for it."""
+    asked = hint or OfflineError.usual_hint
+    layouts = [copy for copy in copies if copy.layout is not None]
+    if not layouts:
+        return f"{asked}; builder escrow V --to oci:DIR keeps what --offline takes"
+    return f"{asked}; or put {places_of(layouts)} back: the lock says that a copy is there"
+
+
+def _none(
+    absent: Absent, unasked: NetworkError | None, said: Sequence[str], copies: Sequence[Escrow]
+) -> BuilderError:
     if isinstance(absent, OfflineError):
         if not said:
             return absent
-        return OfflineError(f"{absent.message}, and {'; '.join(said)}", hint=absent.hint)
+        hint = offline_hint(absent.hint, copies)
+        return OfflineError(f"{absent.message}, and {'; '.join(said)}", hint=hint)
     if unasked is not None:
         message = f"{absent.message}, and {'; '.join(said)}"
         return type(unasked)(message, hint=unasked.hint)

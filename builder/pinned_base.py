@@ -17,6 +17,7 @@ from builder.origin import (
     OpenCopy,
     Origin,
     RegistryOrigin,
+    offline_hint,
     place_of,
     with_copies,
 )
@@ -56,7 +57,8 @@ def obtain_pinned(
     except GoneError as error:
         raise GoneError(f"{pin.at}: {error.message}", hint=_kept(pin, error)) from error
     except OfflineError as error:  # what was asked instead is told
-        raise OfflineError(f"{pin.at}: {error.message}", hint=error.hint) from error
+        hint = error.hint if pin.escrow else offline_hint(error.hint, ())
+        raise OfflineError(f"{pin.at}: {error.message}", hint=hint) from error
     except NetworkError as error:
         hint = error.hint
         if hint == NetworkError.usual_hint:  # others know better

@@ -64,6 +64,11 @@ def test_an_old_python_is_refused_before_anything_is_made(tmp_path: Path) -> Non
             ["build", "demo", "--out", "it's; echo $HOME", "--sign", "key1"],
         ),
         (("SIGN=exec:sign 1",), ["build", "demo", "--sign", "exec:sign 1"]),
+        (
+            ("SIGN=1", "OUT=o", "NOTATION=it's; a.crt", "ARGS=--locked"),
+            ["build", "demo", "--out", "o", "--sign", "release"]
+            + ["--notation", "it's; a.crt", "--locked"],
+        ),
     ],
 )
 def test_an_image_goes_where_it_is_told_and_is_signed_there(
@@ -84,7 +89,7 @@ def test_an_image_goes_where_it_is_told_and_is_signed_there(
 def test_what_the_environment_calls_the_same_sends_no_image_anywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("PUSH", "OUT", "SIGN"):
+    for name in ("PUSH", "OUT", "SIGN", "NOTATION"):
         monkeypatch.setenv(name, "somewhere")
     done = make("-n", "image")
     assert "somewhere" not in done.stdout

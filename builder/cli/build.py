@@ -10,6 +10,7 @@ import click
 from builder import notes
 from builder.build_record import Build
 from builder.cli import show, unchanged
+from builder.cli.key_options import NOTATION
 from builder.cli.settings import NamedPath
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
@@ -32,6 +33,7 @@ from builder.world import World
     click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one."),
     click.option("--push", metavar="REF", help="Publish to a registry, too."),
     click.option("--sign", "key", metavar="KEY", help="Sign what is pushed or written, too."),
+    NOTATION,
     click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
     click.option(
         "--out",
@@ -48,6 +50,7 @@ def command(
     locked: bool,
     push: str | None,
     key: str | None,
+    notation: Path | None,
     into_engine: bool,
     out: Path | None,
 ) -> None:
@@ -60,7 +63,7 @@ def command(
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
     plain = not (check or strict or locked or target or into_engine or out or site.asked)
-    sign = None if key is None else _signing(site, key, push=push, out=out)
+    sign = _signing(site, key, notation, push=push, out=out)
     made: list[Build] = []
     with site.at_work(*variants) as world, show.one_by_one(site.settings, "images") as tell:
         for name in variants:
@@ -85,22 +88,30 @@ def command(
 
 
 def _signing(
-    site: Site, key: str, *, push: str | None, out: Path | None
-) -> Callable[[Build, World], None]:
+    site: Site, key: str | None, notation: Path | None, *, push: str | None, out: Path | None
+) -> Callable[[Build, World], None] | None:
     """Signs a build wherever it went. The key is opened now: a wrong password is known at once."""
-    from builder.cli.signing import sign_there, signer_of
+    if key is None:
+        if notation is not None:
+            raise UsageError("--notation signs, too", hint="add --sign KEY, the certificate's key")
+        return None
+    from builder.cli.layout_reference import LayoutReference
+    from builder.cli.places import layout_spot, spot_of
+    from builder.cli.signing import hand_of
 
     if push is None and out is None:
         raise UsageError(
             "--sign signs what is published", hint="add --push REF, or --out DIR for a layout"
         )
-    signer = signer_of(site, key)
+    hand = hand_of(site, key, notation=notation)
 
     def sign(built: Build, world: World) -> None:
-        layout = [] if out is None else [f"oci:{out}:{built.variant.name}"]
-        for where in (*([] if push is None else [push]), *layout):
-            signed = sign_there(built.image.digest, where, signer, key=key, site=site, world=world)
-            click.echo(signed.text(), err=True)
+        spots = [] if push is None else [spot_of(push, world=world, at="--push")]
+        if out is not None:
+            written = LayoutReference(directory=str(out), name=built.variant.name)
+            spots.append(layout_spot(written, at="--out"))
+        for spot in spots:
+            click.echo(hand.sign(built.image.digest, spot).text(), err=True)
 
     return sign
 

@@ -15,6 +15,12 @@ PUBLIC = click.option(
 ALLOW_PLAINTEXT = click.option(
     "--allow-plaintext", is_flag=True, help="Take a key without a password, too."
 )
+NOTATION = click.option(
+    "--notation",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="CERT",
+    help="Sign for notation, too, with this certificate of the key (PEM).",
+)
 OUT = click.option(
     "--out",
     type=NamedPath(dir_okay=False, path_type=Path),

@@ -4,18 +4,17 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builder import notes
 from builder.adapters.keys.directory import NAME
 from builder.build_record import recorded
 from builder.cli.keyring import directory_of, keyring_of
-from builder.cli.places import Spot, spot_of
+from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.cli.verifying import by_policy, verify_at
 from builder.digest import Digest
 from builder.errors import (
-    GoneError,
     IntegrityError,
     PolicyError,
     ProjectError,
@@ -23,13 +22,15 @@ from builder.errors import (
     UsageError,
 )
 from builder.keys.signer import Signer
-from builder.oci import Descriptor, Index, Manifest
+from builder.oci import Descriptor, Index
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
 from builder.trust.export.containerd import DIRECTORY
 from builder.trust.names import FILE
-from builder.world import World
+
+if TYPE_CHECKING:
+    from builder.cli.notation import Notarised, Notary
 
 PUBLIC = "cosign.pub"
 """What commands call the file of a public key that they do not know."""
@@ -47,9 +48,12 @@ class Signed:
     """The file of the public half, where it is known."""
     doubt: str | None = None
     """Why the project's trust policy does not let the image pass, where it has one."""
+    notarised: "Notarised | None" = None
+    """What was signed for Notation, where that was asked for."""
 
     def document(self) -> dict[str, Any]:
         """For ``--json``."""
+        more = {} if self.notarised is None else {"notation": self.notarised.document()}
         return {
             "reference": self.spot.reference,
             "images": [str(image.digest) for image in self.images],
@@ -66,6 +70,7 @@ class Signed:
             "doubt": self.doubt,
             "commands": list(self.commands()),
             "policy_commands": list(self.policy_commands()),
+            **more,
         }
 
     def text(self) -> str:
@@ -75,15 +80,15 @@ class Signed:
         )
         text = f"{self.spot.reference}: {counts}; verified"
         text += f"\nsigned by {self.signer.public.fingerprint}"
-        return (
-            text if self.doubt is None else f"{text}\nby {FILE} it does not pass yet: {self.doubt}"
-        )
+        if self.doubt is not None:
+            text += f"\nby {FILE} it does not pass yet: {self.doubt}"
+        return text if self.notarised is None else f"{text}\n{self.notarised.text()}"
 
     def commands(self) -> Sequence[str]:
         """What readers of this and of other tools run, with the public key in a file."""
         key = shlex.quote(self.key or PUBLIC)
         if self.spot.layers is not None:
-            return (f"builder verify {self.spot.reference} --key {key}",)
+            return (f"builder verify {shlex.quote(self.spot.reference)} --key {key}",)
         image = f"{self.spot.repository}@{self.images[0].digest}"
         offline = "--insecure-ignore-tlog=true"
         attestation = f"cosign verify-attestation --key {key} --type slsaprovenance1"
@@ -115,44 +120,68 @@ class Signed:
         return (f"with the public key in {PUBLIC} (builder key export):", *self.commands())
 
 
-def signer_of(
-    site: Site, key: str, *, public: Path | None = None, allow_plaintext: bool = False
-) -> Signer:
-    """The signer that a person names. Whoever builds opens it first: a wrong password is known
-    before hours of work."""
-    return keyring_of(site.settings, allow_plaintext=allow_plaintext).signer(key, public=public)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hand:
+    """Who signs. ``key`` is what the person calls the signer."""
+
+    site: Site
+    key: str
+    signer: Signer
+    notary: "Notary | None" = None
+
+    def sign(self, image: Digest, spot: Spot) -> Signed:
+        """Sign an image that was built here, where it is, and all that is to be said of it.
+
+        Raises:
+            GoneError: There is nothing.
+            IntegrityError: Another image is there, or an index that lists another one than were
+                built here.
+        """
+        site = self.site
+        top = spot.image()
+        members = {item.digest for item in top.manifests} if isinstance(top, Index) else set()
+        said = {
+            item: statements(recorded(item, site.store), name=spot.repository)
+            for item in (image, *sorted(members - {image}, key=str))
+            if item == image or site.store.note(notes.IMAGE, item.hex) is not None
+        }
+        signable = signables(top, said, reference=spot.reference, name=spot.name)
+        published, _ = sign(signable, self.signer, place=spot.open(), again=spot.open())
+        images = tuple(item.image for item in signable)
+        return Signed(
+            spot=spot,
+            images=images,
+            signer=self.signer,
+            published=published,
+            key=_public_file(self.key, site),
+            doubt=_doubt(spot, site),
+            notarised=None if self.notary is None else self.notary.sign(spot, images),
+        )
 
 
-def sign_there(
-    image: Digest, where: str, signer: Signer, *, key: str, site: Site, world: World
-) -> Signed:
-    """Sign an image that was built here, at ``where``, and all that is to be said of it.
-
-    Args:
-        key: What the person calls the signer.
-
-    Raises:
-        GoneError: There is nothing at ``where``.
-        IntegrityError: Another image is, or an index that lists another one than were built here.
-    """
-    spot = spot_of(where, world=world, at="REF")
-    top = _there(spot)
-    members = {item.digest for item in top.manifests} if isinstance(top, Index) else set()
-    said = {
-        item: statements(recorded(item, site.store), name=spot.repository)
-        for item in (image, *sorted(members - {image}, key=str))
-        if item == image or site.store.note(notes.IMAGE, item.hex) is not None
-    }
-    images = signables(top, said, reference=spot.reference, name=spot.name)
-    published, _ = sign(images, signer, place=spot.open(), again=spot.open())
-    return Signed(
-        spot=spot,
-        images=tuple(item.image for item in images),
+def hand_of(
+    site: Site,
+    key: str,
+    *,
+    public: Path | None = None,
+    allow_plaintext: bool = False,
+    notation: Path | None = None,
+) -> Hand:
+    """The signer that a person names, with a certificate for Notation. Whoever builds opens it
+    first: a wrong password, or a certificate that does not fit, is known before hours of work."""
+    signer = keyring_of(site.settings, allow_plaintext=allow_plaintext).signer(key, public=public)
+    return Hand(
+        site=site,
+        key=key,
         signer=signer,
-        published=published,
-        key=_public_file(key, site),
-        doubt=_doubt(spot, site),
+        notary=None if notation is None else _notary(signer, notation),
     )
+
+
+def _notary(signer: Signer, certificate: Path) -> "Notary":
+    from builder.cli.notation import notary_of
+
+    return notary_of(signer, certificate)
 
 
 def _public_file(key: str, site: Site) -> str | None:
@@ -173,12 +202,3 @@ def _doubt(spot: Spot, site: Site) -> str | None:
     except (PolicyError, IntegrityError, ProjectError, UnsignedError) as error:
         return error.message
     return None
-
-
-def _there(spot: Spot) -> Manifest | Index:
-    found = spot.top()
-    if found is None:
-        raise GoneError(
-            f"{spot.reference}: there is no such image", hint="push it first: builder push"
-        )
-    return found

@@ -11,15 +11,13 @@ from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.cli.trust_policy import trusting
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, UsageError
+from builder.errors import IntegrityError, UsageError
 from builder.keys.public import PublicKey
 from builder.oci import Index, Platform
 from builder.reference import Reference
 from builder.signatures.place import Place
 from builder.statements import Kind
 from builder.verification.verify import Enough, Verified, any_of, verify
-
-_PUSH = "builder push publishes one; see to the name and the tag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +82,7 @@ def verify_at(
         GoneError: There is no such image.
         IntegrityError: The index lies about it. And as :func:`builder.verification.verify.verify`.
     """
-    top = spot.top()
-    if top is None:
-        told = f"the layout has: {', '.join(spot.names)}" if spot.names else _PUSH
-        raise GoneError(f"{spot.reference}: there is no such image", hint=told)
+    top = spot.image()
     place, image = spot.open(), top.digest
     if isinstance(top, Index):
         enough = trusted.enough(image)

@@ -1,7 +1,7 @@
 """Private keys at hand: made, read from what other tools write, and used to sign."""
 
 import re
-from base64 import b64decode
+from base64 import b64decode, encodebytes
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from builder.errors import EnvironmentFault, IntegrityError, PasswordError, PolicyError
-from builder.keys import cosign_box
+from builder.keys import cosign_box, kdf
 from builder.keys.public import KEY_LIMIT, KeyType, public_key, refusing_deprecated
 
 Password = Callable[[], bytes]
@@ -128,8 +128,9 @@ def read_private_key(
     found = _block(data, at)
     if not (encrypted := _encrypted(found)) and not allow_plaintext:
         raise _unprotected(at, "it is not encrypted")
+    read = _reader(found, at)
     secret = password() if encrypted else b""
-    key = _opened(found, secret if encrypted else None, at)
+    key = read(secret if encrypted else None)
     if not (secret or allow_plaintext):
         raise _unprotected(at, "its password is empty")
     return key
@@ -142,25 +143,44 @@ def _unprotected(at: str, state: str) -> PolicyError:
     )
 
 
-def _opened(found: "re.Match[bytes]", secret: bytes | None, at: str) -> PrivateKey:
-    """The key in a block; ``secret`` is its password, where it is encrypted."""
+def _reader(found: "re.Match[bytes]", at: str) -> Callable[[bytes | None], PrivateKey]:
+    """Opens the key in a block, with its password where it is encrypted. What that would cost is
+    looked at before, in the bytes that are given to whoever opens it."""
     label = found["label"].decode()
     if label in cosign_box.LABELS:
-        inner = cosign_box.unseal(found["body"], secret or b"", at=at)
-        return _loaded(lambda: serialization.load_der_private_key(inner, None), at, opened=False)
+        return lambda secret: _in_box(found["body"], secret or b"", at)
+    if label == "ENCRYPTED PRIVATE KEY":
+        der = _decoded(found["body"], at)
+        kdf.check_pkcs8(der, at=at)
+        return lambda secret: _loaded(serialization.load_der_private_key, der, secret, at)
     if label == "OPENSSH PRIVATE KEY":
-        load = serialization.load_ssh_private_key
-    else:
-        load = serialization.load_pem_private_key  # type: ignore[assignment]  # it has keywords more
-    opened = secret is not None
-    return _loaded(lambda: load(found["block"] + b"\n", secret), at, opened=opened)
+        raw = _decoded(found["body"], at)
+        kdf.check_openssh(raw, at=at)
+        lines = b"-----BEGIN %b-----\n%b-----END %b-----\n"
+        pem = lines % (found["label"], encodebytes(raw), found["label"])
+        return lambda secret: _loaded(serialization.load_ssh_private_key, pem, secret, at)
+    pem = found["block"] + b"\n"  # the encryption of SEC1's PEM has one round
+    return lambda secret: _loaded(serialization.load_pem_private_key, pem, secret, at)
 
 
-def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
-    """What ``load`` gives. Where it decrypts (``opened``), its failure is that of a password."""
+def _in_box(body: bytes, secret: bytes, at: str) -> PrivateKey:
+    inner = cosign_box.unseal(body, secret, at=at)
+    return _loaded(serialization.load_der_private_key, inner, None, at)
+
+
+def _decoded(body: bytes, at: str) -> bytes:
     try:
+        return b64decode(b"".join(body.split()), validate=True)
+    except ValueError as error:
+        raise IntegrityError(f"{at}: not a private key: {error}") from error
+
+
+def _loaded(load: Callable[..., object], data: bytes, secret: bytes | None, at: str) -> PrivateKey:
+    """What ``load`` gives. Where it decrypts, its failure is that of the password."""
+    try:
+        # Whether the primes of an RSA key are any takes minutes to see; its kind is refused below.
         with refusing_deprecated(at):
-            key = load()
+            key = load(data, secret, unsafe_skip_rsa_key_validation=True)
     except UnsupportedAlgorithm as error:
         if "bcrypt" in str(error):
             raise EnvironmentFault(
@@ -170,7 +190,7 @@ def _loaded(load: Callable[[], object], at: str, *, opened: bool) -> PrivateKey:
             ) from error
         raise IntegrityError(f"{at}: not a private key that is known: {error}") from error
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-        if opened:
+        if secret is not None:
             raise PasswordError(f"{at}: the password does not open it, or it is damaged") from error
         raise IntegrityError(f"{at}: not a private key: {error}") from error
     return PrivateKey(key, at=at)

@@ -12,6 +12,7 @@ import pytest
 
 from builder.adapters.store import FileStore
 from builder.adapters.store.attachments import LayoutPlace
+from builder.digest import Digest
 from builder.keys.public import PublicKey
 from builder.notation import envelope
 from builder.notation.attach import ARTIFACT_TYPE
@@ -21,6 +22,7 @@ from tests.cli.conftest import Builder, Ran, tree
 from tests.cli.test_trust import write
 from tests.notation.authorities import certificate
 from tests.signers import MemorySigner, ed, p256
+from tests.standin.referrers import referrers_stand_in
 from tests.trust import command as signing
 from tests.trust.keys import public
 
@@ -118,6 +120,62 @@ def test_an_image_is_signed_for_notation_too(
     assert builder("verify", f"oci:{layout}", "--key", key.with_suffix(".pub")).status == 0
 
 
+@pytest.fixture
+def release(
+    builder: Builder, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, str, str, Path]:
+    """Options of ``build`` that sign for notation, too."""
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD", "of no worth")
+    assert builder("key", "import", "release", key).status == 0
+    file = certified(builder, Path("release"), tmp_path / "it's.crt")
+    return "--sign", "release", "--notation", file
+
+
+def test_a_build_signs_what_it_pushes_and_writes_for_notation_too(
+    builder: Builder, release: tuple[str, str, str, Path], tmp_path: Path
+) -> None:
+    with referrers_stand_in() as registry:
+        pushed = f"{registry.host}/team/hello:t"
+        layout = tmp_path / "a:b@c"  # a path that no reference can name by its first colon
+        ran = builder("build", "hello", "--push", pushed, "--out", layout, *release, "--json")
+        assert ran.status == 0, ran.err
+        image = Digest.parse(ran.json["images"][0]["digest"])
+        notation = "notation: 1 signatures added, 0 were there; verified; the certificate holds to"
+        told = [line for line in ran.err.splitlines() if "signatures added" in line]
+        assert [line.partition(": 8 signatures added")[0] for line in told[::2]] == [
+            pushed,
+            f"oci:{layout}:hello",
+        ]
+        assert [line.startswith(notation) for line in told[1::2]] == [True, True]
+        assert len(LayoutPlace(FileStore(layout)).referrers(image, ARTIFACT_TYPE)) == 1
+        public = tmp_path / "keys/release.pub"
+        for where in (pushed, f"oci:{layout}"):
+            assert builder("verify", where, "--key", public).status == 0
+        again = builder("sign", "hello", pushed, "--key", "release", *release[2:], "--json").json
+        assert (again["present"], again["notation"]["present"]) == (8, 1)
+
+
+def test_nothing_is_baked_or_pushed_with_a_certificate_that_does_not_fit(
+    builder: Builder, release: tuple[str, str, str, Path], tmp_path: Path, store: Path
+) -> None:
+    layout = tmp_path / "layout"
+    for name in ("another key's", "expired", "with a wrong usage", "rubbish"):
+        status, told = _wrong(release[-1], name)
+        ran = builder("build", "hello", "--out", layout, *release)
+        assert (ran.status, told in ran.err) == (status, True), ran.err
+    ran = builder("build", "hello", "--out", layout, *release[2:])
+    assert (ran.status, ran.err.splitlines()) == (
+        2,
+        [
+            "builder: error: --notation signs, too",
+            "  hint: add --sign KEY, the certificate's key",
+        ],
+    )
+    assert not layout.exists()
+    assert not (store / "index.json").exists()
+
+
 def _wrong(file: Path, name: str) -> tuple[int, str]:
     """Write a certificate that is not to be taken; its exit status, and what is said."""
     now = datetime.now(UTC)
@@ -193,6 +251,7 @@ UNUSED = ("builder.notation", "builder.cli.notation", "cryptography.x509")
 SIGN = """
 import sys
 import builder.cli.sign, builder.cli.key, builder.cli.trust_export, builder.cli.signing
+import builder.cli.build
 print([name for name in sys.argv[1:] if name in sys.modules])
 """
 

@@ -412,7 +412,7 @@ def test_offline_a_copy_in_a_registry_is_not_asked(world: Based, kept: StandIn) 
     done = world.run("--offline", "build", "it")
     assert done.status == 8
     assert f"and the copy at {TO}: " in done.err
-    assert "hint: run once without --offline\n" in done.err
+    assert "hint: run once without --offline; builder escrow V --to oci:DIR keeps" in done.err
     assert kept.calls == []
 
 

@@ -41,9 +41,15 @@ class LayoutPlace:
 
     def tagged(self, tag: str) -> Manifest | Index | None:
         """See the Protocol."""
-        entry = self._store.references().get(tag)
-        if entry is None:
-            return None
+        entry = self._store.named.one(tag)
+        return None if entry is None else self.document(entry)
+
+    def document(self, entry: Descriptor) -> Manifest | Index:
+        """The verified document that an entry of a list names, held to what the entry says of it.
+
+        Raises:
+            GoneError: It is not there. IntegrityError: It is not what it must be.
+        """
         found = self._document(entry.digest, entry.media_type)
         self._check_size(entry, found.raw)
         return found

@@ -47,25 +47,29 @@ def encode(document: Document, *, at: str) -> bytes:
         raise IntegrityError(f"{at}: cannot be written again: {error}") from error
 
 
-def entries(document: Document, *, at: str) -> Iterator[tuple[str | None, Descriptor]]:
-    """Every entry with its name, if it has one.
+def entries(
+    document: Document, *, at: str, only: str | None = None
+) -> Iterator[tuple[str | None, Descriptor]]:
+    """Every entry with its name, if it has one; with ``only`` those of that name, and the others
+    are not looked at.
 
     Raises:
         IntegrityError: At an entry that is no descriptor with a sha256 digest.
     """
     for number, entry in enumerate(document["manifests"]):
-        yield _name(entry), Descriptor.parse(entry, at=f"{at}.manifests[{number}]")
+        if only is None or _name(entry) == only:
+            yield _name(entry), Descriptor.parse(entry, at=f"{at}.manifests[{number}]")
 
 
-def references(document: Document, *, at: str) -> dict[str, Descriptor]:
-    """The named entries, by name. The others are not looked at.
+def references(document: Document, *, at: str, only: str | None = None) -> dict[str, Descriptor]:
+    """The named entries, by name, or that of one name. The others are not looked at.
 
     Raises:
         IntegrityError: A named entry is malformed, or a name stands for two manifests.
     """
     found: dict[str, Descriptor] = {}
     for number, entry in enumerate(document["manifests"]):
-        if (name := _name(entry)) is None:
+        if (name := _name(entry)) is None or only not in (None, name):
             continue
         descriptor = Descriptor.parse(entry, at=f"{at}.manifests[{number}]")
         other = found.setdefault(name, descriptor)

@@ -46,6 +46,14 @@ class References:
         """
         return index.references(self.document(), at=self.at)
 
+    def one(self, name: str) -> Descriptor | None:
+        """What a name stands for, whatever is wrong with others.
+
+        Raises:
+            IntegrityError: As for ``document``; or the name stands for two manifests.
+        """
+        return index.references(self.document(), at=self.at, only=name).get(name)
+
     def set(self, name: str, descriptor: Descriptor) -> None:
         """Let ``name`` stand for ``descriptor``."""
         self._edit(lambda old: index.with_reference(old, name=name, descriptor=descriptor))
