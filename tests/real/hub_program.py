@@ -3,26 +3,19 @@ stdin, on stdout what came of each. A job is the name of a function here and its
 
 import json
 import sys
+from importlib import import_module
 from typing import Any
 
-# The project's own environment does not have it.
-from huggingface_hub import (  # type: ignore[import-not-found]
-    HfApi,
-    HfFileSystem,
-    scan_cache_dir,
-    snapshot_download,
-)
 
-
-def revision(repository: str, revision: str) -> list[str]:
+def revision(hub: Any, repository: str, revision: str) -> list[str]:
     """The name of a model, and the commit that a revision is."""
-    info = HfApi().model_info(repository, revision=revision)
+    info = hub.HfApi().model_info(repository, revision=revision)
     return [info.id, info.sha]
 
 
-def tree(repository: str, revision: str) -> list[list[Any]]:
+def tree(hub: Any, repository: str, revision: str) -> list[list[Any]]:
     """The files of a commit: path, size, git blob id, sha256 of what is an LFS object."""
-    entries = HfApi().list_repo_tree(repository, revision=revision, recursive=True)
+    entries = hub.HfApi().list_repo_tree(repository, revision=revision, recursive=True)
     files = [entry for entry in entries if hasattr(entry, "blob_id")]
     return sorted(
         [file.path, file.size, file.blob_id, file.lfs.sha256 if file.lfs else None]
@@ -30,25 +23,27 @@ def tree(repository: str, revision: str) -> list[list[Any]]:
     )
 
 
-def snapshot(repository: str, **options: Any) -> str:
+def snapshot(hub: Any, repository: str, **options: Any) -> str:
     """Fetch a model, or find it; where it is."""
-    return str(snapshot_download(repository, **options))
+    return str(hub.snapshot_download(repository, **options))
 
 
-def file(repository: str, path: str, **options: Any) -> str:
+def file(hub: Any, repository: str, path: str, **options: Any) -> str:
     """Fetch one file; where it is."""
-    return str(HfApi().hf_hub_download(repository, path, **options))
+    return str(hub.HfApi().hf_hub_download(repository, path, **options))
 
 
-def part(repository: str, path: str, start: int, length: int) -> str:
+def part(hub: Any, repository: str, path: str, start: int, length: int) -> str:
     """Some bytes of a file, in hex."""
-    data: bytes = HfFileSystem().cat_file(f"{repository}/{path}", start=start, end=start + length)
+    data: bytes = hub.HfFileSystem().cat_file(
+        f"{repository}/{path}", start=start, end=start + length
+    )
     return data.hex()
 
 
-def cache(directory: str) -> list[Any]:
+def cache(hub: Any, directory: str) -> list[Any]:
     """The commits of each model in a cache, with their files; and what is odd about it."""
-    found = scan_cache_dir(directory)
+    found = hub.scan_cache_dir(directory)
     held = {
         repository.repo_id: {
             one.commit_hash: sorted(
@@ -61,18 +56,19 @@ def cache(directory: str) -> list[Any]:
     return [held, [str(warning) for warning in found.warnings]]
 
 
-def digests(repository: str, **options: Any) -> list[Any]:
+def digests(hub: Any, repository: str, **options: Any) -> list[Any]:
     """How many files the library's own check has compared, and which are wrong, missing, extra."""
-    found = HfApi().verify_repo_checksums(repository, **options)
+    found = hub.HfApi().verify_repo_checksums(repository, **options)
     wrong = sorted(each["path"] for each in found.mismatches)
     return [found.checked_count, wrong, sorted(found.missing_paths), sorted(found.extra_paths)]
 
 
 def main() -> None:
     """Do the jobs, one after the other, whatever comes of them."""
+    hub = import_module("huggingface_hub")  # the project's own environment does not have it
     for name, arguments in json.load(sys.stdin):
         try:
-            said = {"value": globals()[name](**arguments)}
+            said = {"value": globals()[name](hub, **arguments)}
         except Exception as error:  # noqa: BLE001 - an answer like any other
             said = {"error": type(error).__name__, "text": str(error)}
         print(json.dumps(said), flush=True)
