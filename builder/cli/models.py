@@ -54,19 +54,33 @@ def command() -> None:
 @VARIANT
 @_directory(exists=False)
 @click.option("--cache", is_flag=True, help="Lay DIR out as the hub's cache, whatever it is now.")
+@signed.SIGNATURE
+@signed.KEY
 @_JOBS
 @shared_options
 @command_with_settings
-def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int | None) -> None:
+def fetch(
+    settings: Settings,
+    variant: str,
+    root: Path,
+    cache: bool,
+    signatures: tuple[str, ...],
+    keys: tuple[Path, ...],
+    jobs: int | None,
+) -> None:
     """Bring the models of a variant to a directory, by commit and digest.
 
     What is there is verified and stays; what is missing, short or wrong is fetched, and appears
     when it is whole and verified. Run it again after an interrupt: it goes on.
+    With --signature nothing is fetched where what is locked is not what was signed.
     """
     from builder.models.fetch import fetch as bring
 
     site = Site(settings)
     models = _models(site, variant, root, cache=cache or None)
+    pins = [pin for pin, _ in models]
+    given = signed.read(site, pins, signatures, keys)
+    signed.check(pins, given)
     with site.at_work(variant) as world:
         found = bring(
             models,
@@ -76,7 +90,7 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
             clock=time.time_ns,
             threads=jobs or max(_FETCHED_AT_ONCE, _cores()),
         )
-    _conclude(settings, {"variant": variant}, found)
+    _conclude(settings, {"variant": variant}, tuple(signed.held(item, given) for item in found))
 
 
 @command.command("verify")
