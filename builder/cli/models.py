@@ -98,9 +98,11 @@ def fetch(
 @_directory(exists=True, required=False)
 @click.option(
     "--compose",
-    "file",
+    "files",
+    multiple=True,
     metavar="FILE",
-    help="Instead of a variant and DIR: what the services of a compose file load.",
+    help="Instead of a variant and DIR: what the services of a compose file load; of several, those"
+    " of all together, as docker compose -f FILE -f FILE.",
 )
 @click.option("--service", "services", multiple=True, metavar="NAME", help="Of FILE, only these.")
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
@@ -113,7 +115,7 @@ def verify(
     settings: Settings,
     variant: str | None,
     root: Path | None,
-    file: str | None,
+    files: tuple[str, ...],
     services: tuple[str, ...],
     full: bool,
     signatures: tuple[str, ...],
@@ -145,9 +147,9 @@ def verify(
             )
         return tuple(signed.held(item, given) for item in found)
 
-    if file is not None and (variant, root) == (None, None):
-        _verify_compose(site, file, services, checked)
-    elif variant is not None and root is not None and file is None and not services:
+    if files and (variant, root) == (None, None):
+        _verify_compose(site, files, services, checked)
+    elif variant is not None and root is not None and not files and not services:
         _conclude(settings, {"variant": variant}, checked(_models(site, variant, root)))
     else:
         raise UsageError(
@@ -158,22 +160,22 @@ def verify(
 
 def _verify_compose(
     site: Site,
-    file: str,
+    files: tuple[str, ...],
     services: tuple[str, ...],
     checked: "Callable[[list[tuple[ModelPin, Place]]], tuple[Verified, ...]]",
 ) -> None:
     from builder.cli import served
 
-    loaded = served.models_of(site, file, services)
+    loaded = served.models_of(site, files, services)
     models = served.places(loaded)
     found = checked(models) if models else ()
-    value = {"compose": file, "loaded": served.document(loaded)}
+    value = {"compose": list(files), "loaded": served.document(loaded)}
     _conclude(
         site.settings,
         value,
         found,
         before=served.text(loaded),
-        unverified=served.unverified(file, loaded),
+        unverified=served.unverified(files, loaded),
     )
 
 
