@@ -21,6 +21,8 @@ from builder.compose.interpolation import interpolated
 from builder.compose.service import extended, given
 from builder.errors import ProjectError
 
+EXTENDS_LIMIT: Final = 100
+"""The most services that one may extend by way of others."""
 RESET: Final = "!reset"
 _OVERRIDE: Final = "!override"
 ONE_FILE: Final = "docker compose config prints files with everything in one: give that"
@@ -183,14 +185,14 @@ def _imported(root: Root) -> dict[str, Composed]:
 
 
 def _chain(root: Root, name: str) -> Iterator[Level]:
-    seen: list[str] = []
+    seen: set[str] = set()
     while True:
         part = root.services[name].value
         if not isinstance(part, Mapping):
             return
         below = root.clears or tag_of(part) is not None
         yield Level(part=part, source=root.source, below=below)
-        seen.append(name)
+        seen.add(name)
         bases = (
             [base for base, file in extended(part) if not file] if given(part, "extends") else []
         )
@@ -202,6 +204,8 @@ def _chain(root: Root, name: str) -> Iterator[Level]:
             raise ProjectError(f"{at}, which does not stand in the same document")
         if name in seen:
             raise ProjectError(f"{at}, which leads back to it")
+        if len(seen) > EXTENDS_LIMIT:
+            raise ProjectError(f"{at}, behind {EXTENDS_LIMIT} others, which is the limit")
 
 
 def tag_of(node: Node) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.compose.composition import Composition, Source
+from builder.compose.composition import EXTENDS_LIMIT, Composition, Source
 from builder.compose.container import Container, contained
 from builder.compose.document import read
 from builder.compose.include import FILE_LIMIT, compose
@@ -155,6 +155,16 @@ def test_what_is_extended_is_that_of_the_same_document() -> None:
         merged(first, "services:\n  a: {extends: b}\n")
     with pytest.raises(ProjectError, match="which leads back to it"):
         merged("services:\n  a: {extends: b}\n  b: {extends: a}\n")
+
+
+def test_a_chain_of_what_is_extended_has_a_limit() -> None:
+    def chain(length: int) -> str:
+        links = "".join(f"  s{n}: {{extends: s{n + 1}}}\n" for n in range(length))
+        return f"services:\n{links}  s{length}: {{command: c}}\n"
+
+    assert merged(chain(EXTENDS_LIMIT), name="s0").words == ("c",)
+    with pytest.raises(ProjectError, match=f"behind {EXTENDS_LIMIT} others, which is the limit"):
+        merged(chain(4000), name="s0")
 
 
 def test_a_tag_of_what_is_extended_hides_only_what_that_extends() -> None:

@@ -16,12 +16,12 @@ from tests.standin.dripping import BODY, CHUNKED, FIELDS, HEAD, dripping
 from tests.standin.registry import Call, Reply, StandIn
 
 IMAGE = tiny_image()
-SILENCE = 0.2
+SILENCE = 0.4
 HINT = "it is overloaded, or something in between is: try again later"
 
 
 def client_of(host: str, **settings: float) -> RegistryClient:
-    """On the real clock: an answer may take 0.4 s."""
+    """On the real clock: an answer may take 0.8 s."""
     hosts = {host: HostConfiguration(read_timeout=SILENCE)}
     return RegistryClient(RegistryConfiguration(hosts=hosts, **settings))  # type: ignore[arg-type]  # floats all
 
@@ -42,7 +42,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_and_is_not_asked_for_again(
             client.tags(Reference.parse(f"{server.host}/team/app"))
         assert caught.value.message == (
             f"{server.host}/team/app: tags: http://{server.host}/v2/team/app/tags/list: no whole"
-            " answer within 0.4 s"
+            " answer within 0.8 s"
         )
         assert caught.value.hint == HINT
         assert len(server.asked) == 1
@@ -75,7 +75,7 @@ def test_a_blob_may_take_as_long_as_it_comes() -> None:
     descriptor = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(data), size=len(data))
     head = HEAD + b"Content-Length: 10\r\n\r\n"
     parts = [head, *(data[at : at + 1] for at in range(10))]
-    with dripping(parts, gap=0.06) as server, client_of(server.host) as client:
+    with dripping(parts, gap=0.1) as server, client_of(server.host) as client:
         reference = Reference.parse(f"{server.host}/team/app")
         assert b"".join(client.blob(reference, descriptor)) == data
 
@@ -132,7 +132,7 @@ def test_so_do_blobs() -> None:
     data = b"x" * 10_000
     descriptor = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(data), size=len(data))
     parts = [HEAD + b"Content-Length: 10000\r\n\r\n", *([b"x"] * 10_000)]
-    with dripping(parts) as server, client_of(server.host, host_limit=0.3) as client:
+    with dripping(parts) as server, client_of(server.host, host_limit=0.4) as client:
         reference = Reference.parse(f"{server.host}/team/app")
         with pytest.raises(NetworkError, match="has taken over 0 s for its answers in all"):
             b"".join(client.blob(reference, descriptor))

@@ -38,7 +38,7 @@ class _Head:
 
     def cut_off(self) -> None:
         self.cut = True
-        with suppress(OSError):
+        with suppress(OSError, TypeError):  # no socket any more
             # Not that of an SSLSocket, which drops its state under the reader's feet.
             socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
