@@ -112,6 +112,7 @@ lock-requirements: $(VENV)/.python ## renew all that is locked for pip; ARGS=--u
 	$(LOCK) -o requirements/dev.txt --extra dev -c requirements/run.txt \
 		pyproject.toml requirements/build.in
 	$(LOCK) -o tests/real/model_signing.txt tests/real/model_signing.in
+	$(LOCK) -o tests/real/hub_library.txt tests/real/hub_library.in
 	rm -rf $(VENV)-lock
 
 # --- .venv -------------------------------------------------------------------------------------

@@ -56,15 +56,22 @@ class HubClient:
 
     Args:
         settings: Where the hub is, who asks, and whether it may be asked.
-        sleep: Waits for some seconds.
+        sleep, clock: See :class:`builder.adapters.registry.transport.Transport`.
+        host_limit: Seconds that one host may take for all of its answers; ``None`` for any.
     """
 
     def __init__(
-        self, settings: HubSettings, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        settings: HubSettings,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        host_limit: float | None = None,
     ) -> None:
         self._settings = settings
         self._token = settings.token
-        self._transport = Transport(RegistryConfiguration(), sleep=sleep)
+        configuration = RegistryConfiguration(host_limit=host_limit)
+        self._transport = Transport(configuration, sleep=sleep, clock=clock)
 
     def close(self) -> None:
         """Close the connections that are idle."""

@@ -29,6 +29,9 @@ from builder.settings.model import ProjectSettings
 from builder.variant import LayoutBase, Variant
 from builder.world import World
 
+_HOST_LIMIT = 900.0
+"""Seconds that ``--upstream`` has for one host: thousands of tags, each asked for, take minutes."""
+
 
 @project_command(
     "check",
@@ -68,7 +71,9 @@ def command(context: click.Context, site: Site, variants: tuple[str, ...], upstr
             platform=platform,
             at_hand=at_hand,
             today=site.today,
-            asked=_upstream(site, closing.enter_context(site.at_work()), platform)
+            asked=_upstream(
+                site, closing.enter_context(site.at_work(host_limit=_HOST_LIMIT)), platform
+            )
             if upstream
             else None,
         )

@@ -1,4 +1,5 @@
-"""What somebody signed of a model: the options of ``builder models verify``, and what it tells."""
+"""What somebody signed of a model: the options of ``builder models verify`` and ``fetch``, and what
+they tell."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,6 +105,23 @@ def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
     return public_keys(policy), enough
 
 
+def check(pins: Sequence[ModelPin], given: "Signed") -> None:
+    """Hold the lock to what was signed, before anything is done by it.
+
+    Raises:
+        IntegrityError: What is locked is not what was signed.
+    """
+    if not given:
+        return
+    from builder.models.shards import listed
+    from builder.models.signature import hold
+
+    for pin in pins:
+        for _, signature in given.get(pin.name, ()):
+            if findings := hold(pin, signature).findings:
+                raise _not_signed([pin.name], f": {listed(findings)}")
+
+
 def held(item: "Verified", given: "Signed") -> "Verified":
     """A model with what its signatures say of it. Their own files are nothing beside it, where they
     lie in the directory."""
@@ -128,9 +146,12 @@ def refusal(failed: "Sequence[Verified]") -> IntegrityError | None:
     signed; ``None`` where a file is to blame, too."""
     if any(not replace(item, signatures=()).ok for item in failed):
         return None
+    return _not_signed([item.pin.name for item in failed])
+
+
+def _not_signed(models: Sequence[str], why: str = "") -> IntegrityError:
     return IntegrityError(
-        f"models: {', '.join(item.pin.name for item in failed)}: what is locked is not what was"
-        " signed",
+        f"models: {', '.join(models)}: what is locked is not what was signed{why}",
         hint="another revision, or another model? ask whoever signed it which files are meant",
     )
 

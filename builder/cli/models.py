@@ -54,19 +54,33 @@ def command() -> None:
 @VARIANT
 @_directory(exists=False)
 @click.option("--cache", is_flag=True, help="Lay DIR out as the hub's cache, whatever it is now.")
+@signed.SIGNATURE
+@signed.KEY
 @_JOBS
 @shared_options
 @command_with_settings
-def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int | None) -> None:
+def fetch(
+    settings: Settings,
+    variant: str,
+    root: Path,
+    cache: bool,
+    signatures: tuple[str, ...],
+    keys: tuple[Path, ...],
+    jobs: int | None,
+) -> None:
     """Bring the models of a variant to a directory, by commit and digest.
 
     What is there is verified and stays; what is missing, short or wrong is fetched, and appears
     when it is whole and verified. Run it again after an interrupt: it goes on.
+    With --signature nothing is fetched where what is locked is not what was signed.
     """
     from builder.models.fetch import fetch as bring
 
     site = Site(settings)
     models = _models(site, variant, root, cache=cache or None)
+    pins = [pin for pin, _ in models]
+    given = signed.read(site, pins, signatures, keys)
+    signed.check(pins, given)
     with site.at_work(variant) as world:
         found = bring(
             models,
@@ -76,7 +90,7 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
             clock=time.time_ns,
             threads=jobs or max(_FETCHED_AT_ONCE, _cores()),
         )
-    _conclude(settings, {"variant": variant}, found)
+    _conclude(settings, {"variant": variant}, tuple(signed.held(item, given) for item in found))
 
 
 @command.command("verify")
@@ -84,9 +98,11 @@ def fetch(settings: Settings, variant: str, root: Path, cache: bool, jobs: int |
 @_directory(exists=True, required=False)
 @click.option(
     "--compose",
-    "file",
+    "files",
+    multiple=True,
     metavar="FILE",
-    help="Instead of a variant and DIR: what the services of a compose file load.",
+    help="Instead of a variant and DIR: what the services of a compose file load; of several, those"
+    " of all together, as docker compose -f FILE -f FILE.",
 )
 @click.option("--service", "services", multiple=True, metavar="NAME", help="Of FILE, only these.")
 @click.option("--full", is_flag=True, help="Hash also what has not changed since it was hashed.")
@@ -99,7 +115,7 @@ def verify(
     settings: Settings,
     variant: str | None,
     root: Path | None,
-    file: str | None,
+    files: tuple[str, ...],
     services: tuple[str, ...],
     full: bool,
     signatures: tuple[str, ...],
@@ -131,9 +147,9 @@ def verify(
             )
         return tuple(signed.held(item, given) for item in found)
 
-    if file is not None and (variant, root) == (None, None):
-        _verify_compose(site, file, services, checked)
-    elif variant is not None and root is not None and file is None and not services:
+    if files and (variant, root) == (None, None):
+        _verify_compose(site, files, services, checked)
+    elif variant is not None and root is not None and not files and not services:
         _conclude(settings, {"variant": variant}, checked(_models(site, variant, root)))
     else:
         raise UsageError(
@@ -144,22 +160,22 @@ def verify(
 
 def _verify_compose(
     site: Site,
-    file: str,
+    files: tuple[str, ...],
     services: tuple[str, ...],
     checked: "Callable[[list[tuple[ModelPin, Place]]], tuple[Verified, ...]]",
 ) -> None:
     from builder.cli import served
 
-    loaded = served.models_of(site, file, services)
+    loaded = served.models_of(site, files, services)
     models = served.places(loaded)
     found = checked(models) if models else ()
-    value = {"compose": file, "loaded": served.document(loaded)}
+    value = {"compose": list(files), "loaded": served.document(loaded)}
     _conclude(
         site.settings,
         value,
         found,
         before=served.text(loaded),
-        unverified=served.unverified(file, loaded),
+        unverified=served.unverified(files, loaded),
     )
 
 

@@ -1,4 +1,4 @@
-"""``builder models verify --compose``: what a compose file's services load, on this machine."""
+"""``builder models verify --compose``: what the services of compose files load, on this machine."""
 
 import os
 from collections.abc import Sequence
@@ -8,43 +8,53 @@ from typing import TYPE_CHECKING, Any
 from builder.cli import show
 from builder.cli.compose import in_project, read_file
 from builder.cli.site import Site
+from builder.compose.composition import Source
 from builder.compose.document import read
-from builder.compose.env_file import LIMIT, read_variables
+from builder.compose.env_file import read_variables
+from builder.compose.include import compose
 from builder.errors import ProjectError
 from builder.project_files import Files
 from builder.quoting import harmless
 from builder.served.loads import Served, served
+from builder.strict_yaml import SIZE_LIMIT
 
 if TYPE_CHECKING:
     from builder.lock.model import ModelPin
     from builder.models.place import Place
 
 
-def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]:
-    """What services of a compose file load.
+def models_of(site: Site, files: Sequence[str], names: Sequence[str]) -> tuple[Served, ...]:
+    """What services of compose files load, which are one project.
 
     Raises:
-        ProjectError: See :func:`builder.served.loads.served`.
+        ProjectError: See :func:`builder.compose.include.compose` and
+            :func:`builder.served.loads.served`.
     """
     from builder.check.composes import mapped
 
-    directory = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120 - links stay
+    directory = os.path.dirname(os.path.abspath(files[0]))  # noqa: PTH100, PTH120 - links stay
     environment = site.settings.environment
     own = _read(str(Path(directory) / ".env"))
     variables = {} if own is None else read_variables(own, environment, file=f"{directory}/.env")
+    sources = [
+        Source(
+            document=read(read_file(file), file=file),
+            directory=directory,
+            variables={**variables, **environment},
+        )
+        for file in files
+    ]
     return served(
-        read(read_file(file), file=file),
+        compose(sources, read=_read),
         site.project,
-        mapped=mapped(site.project, in_project(site, file)),
+        mapped=lambda file: mapped(site.project, in_project(site, file)),
         wanted=names,
-        variables={**variables, **environment},
-        directory=directory,
         read=_read,
     )
 
 
 def _read(path: str) -> bytes | None:
-    return None if "\0" in path else Files(Path()).read(path, limit=LIMIT)
+    return None if "\0" in path else Files(Path()).read(path, limit=SIZE_LIMIT)
 
 
 def places(found: Sequence[Served]) -> "list[tuple[ModelPin, Place]]":
@@ -81,6 +91,7 @@ def document(found: Sequence[Served]) -> list[dict[str, Any]]:
     return [
         {
             "service": item.service,
+            "file": item.file,
             "line": item.line,
             "option": item.option or None,
             "named": item.named or None,
@@ -94,13 +105,13 @@ def document(found: Sequence[Served]) -> list[dict[str, Any]]:
     ]
 
 
-def unverified(file: str, found: Sequence[Served]) -> ProjectError | None:
+def unverified(files: Sequence[str], found: Sequence[Served]) -> ProjectError | None:
     """The error for models that could not be found."""
     count = sum(item.problem is not None for item in found)
     if not count:
         return None
     total = count + sum(item.pin is not None for item in found)
     return ProjectError(
-        f"{file}: {count} of {total} models that its services load cannot be verified",
+        f"{' and '.join(files)}: {count} of {total} models that services load cannot be verified",
         hint="each is named above, with what to do",
     )

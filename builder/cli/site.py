@@ -96,20 +96,22 @@ class Site:
             ) from error
 
     @contextmanager
-    def at_work(self, *variants: str) -> Iterator[World]:
+    def at_work(self, *variants: str, host_limit: float | None = None) -> Iterator[World]:
         """Everything that the flow may touch; what is written to the store meanwhile is not
         collected, and what was opened is closed after it. The recipes are read first: a name that
-        leads nowhere makes no store."""
+        leads nowhere makes no store. ``host_limit``: see :func:`builder.cli.world.open_world`."""
         for name in variants:
             self.project.variant(name)
-        with self.looking() as world, world.store.lease():
+        with self.looking(host_limit=host_limit) as world, world.store.lease():
             yield world
 
     @contextmanager
-    def looking(self) -> Iterator[World]:
+    def looking(self, *, host_limit: float | None = None) -> Iterator[World]:
         """As :meth:`at_work`, for those who write nothing to the store: it need not be there."""
         with ExitStack() as closing:
-            yield open_world(self.settings, self.ours, self.store, closing=closing)
+            yield open_world(
+                self.settings, self.ours, self.store, closing=closing, host_limit=host_limit
+            )
 
 
 def project_command(

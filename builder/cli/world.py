@@ -92,6 +92,7 @@ def open_world(
     store: FileStore | None = None,
     *,
     closing: ExitStack | None = None,
+    host_limit: float | None = None,
 ) -> World:
     """Everything that the flow may touch.
 
@@ -100,10 +101,11 @@ def open_world(
         ours: What the project in ``-C DIR`` says; the defaults where there is none.
         store: Without it, the one of the settings.
         closing: Closes what was opened, when it is left.
+        host_limit: Seconds that one registry, or the hub, may take for all of its answers.
     """
     if store is None:
         store = open_store(settings, ours)
-    adapters = _Adapters(settings, ours, store, closing or ExitStack())
+    adapters = _Adapters(settings, ours, store, closing or ExitStack(), host_limit)
     return World(
         store=store,
         progress=progress_for(settings),
@@ -126,17 +128,24 @@ class _Adapters:
     """Each one is loaded when it is made."""
 
     def __init__(
-        self, settings: Settings, ours: ProjectSettings, store: FileStore, closing: ExitStack
+        self,
+        settings: Settings,
+        ours: ProjectSettings,
+        store: FileStore,
+        closing: ExitStack,
+        host_limit: float | None,
     ) -> None:
         self.settings = settings
         self.ours = ours
         self.store = store
         self.closing = closing
+        self.host_limit = host_limit
 
     def registry(self) -> Registry:
         from builder.adapters.registry.client import RegistryClient
 
-        client = RegistryClient(_registry_configuration(self.settings, self.ours))
+        configuration = _registry_configuration(self.settings, self.ours)
+        client = RegistryClient(replace(configuration, host_limit=self.host_limit))
         return self.closing.enter_context(client)
 
     def git(self) -> Git:
@@ -172,7 +181,7 @@ class _Adapters:
         from builder.adapters.hub_settings import HubSettings
 
         settings = HubSettings.of(self.settings.environment, offline=self.settings.offline)
-        client = HubClient(settings)
+        client = HubClient(settings, host_limit=self.host_limit)
         self.closing.callback(client.close)
         return client
 

@@ -1,21 +1,22 @@
 """A service to what its container gets: words of a command line, environment, mounts.
 
-As Docker Compose resolves them, from this one file. What stands elsewhere is refused, because an
-answer without it would be a guess.
+As Docker Compose resolves them. What stands elsewhere than in the files that were given, and those
+that they include, is refused, because an answer without it would be a guess.
 """
 
-import os
 import posixpath
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from builder.compose.composition import Composed, Level, Source
 from builder.compose.document import Document, Node, Scalar, Sequence
 from builder.compose.document import Mapping as MappingNode
 from builder.compose.env_file import read_variables
-from builder.compose.interpolation import interpolated, unset, without_unset
-from builder.compose.service import Parts, entries_of, given, inheritance, parts_of, value_of
+from builder.compose.include import Read, compose
+from builder.compose.interpolation import unset, without_unset
+from builder.compose.service import entries_of, given, is_null, value_of
 from builder.errors import ProjectError
 
 _OPTIONAL = frozenset({"false", "no", "off"})
@@ -40,6 +41,7 @@ class Mount:
     source: str
     kind: Kind
     line: int
+    file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,6 @@ class Container:
     mounts: tuple[Mount, ...]
 
 
-Read = Callable[[str], bytes | None]
-"""The bytes of a file by its path, or ``None`` where there is none."""
-
-
 def container(
     document: Document,
     name: str,
@@ -69,47 +67,35 @@ def container(
     variables: Mapping[str, str],
     directory: str,
     read: Read,
-    parts: Parts | None = None,
 ) -> Container:
-    """What the container of a service gets.
+    """What the container of a service of one file gets: see :func:`contained`.
 
     Args:
         document: The compose file.
         name: A service of it.
         variables: The environment over ``.env``.
         directory: The directory of the compose file, which relative paths start from.
-        read: Reads the service's ``env_file``.
-        parts: What :func:`builder.compose.service.parts_of` says of the file, for those who read
-            all its services.
+        read: Reads what it includes, and the service's ``env_file``.
+    """
+    source = Source(document=document, directory=directory, variables=variables)
+    return contained(compose([source], read=read).services[name], read=read)
+
+
+def contained(service: Composed, *, read: Read) -> Container:
+    """What the container of a service gets.
 
     Raises:
         ProjectError: Compose would refuse it, it cannot be read as shell words, or a part of it
             stands in another file or service.
     """
-    known = parts_of(document) if parts is None else parts
-    return _Reader(
-        document, name, known, variables=variables, directory=directory, read=read
-    ).container()
+    return _Reader(service, read).container()
 
 
 class _Reader:
-    def __init__(
-        self,
-        document: Document,
-        name: str,
-        known: Parts,
-        *,
-        variables: Mapping[str, str],
-        directory: str,
-        read: Read,
-    ) -> None:
-        parts, lines = known
-        self._name, self._line = name, lines[name]
-        self._at = f"{document.file}:{self._line}: service {name!r}"
-        self._file = document.file
-        self._levels = [part for level in inheritance(parts, name) for part in reversed(level)]
-        """What stands of it, what overrides before what is overridden."""
-        self._variables, self._directory, self._read = variables, directory, read
+    def __init__(self, service: Composed, read: Read) -> None:
+        self._service = service
+        self._at = f"{service.file}:{service.line}: service {service.name!r}"
+        self._read = read
         self._assigned: dict[str, set[str]] = {}
 
     def container(self) -> Container:
@@ -117,8 +103,8 @@ class _Reader:
         environment = self._environment()
         entrypoint, command = self._words("entrypoint"), self._words("command")
         return Container(
-            name=self._name,
-            line=self._line,
+            name=self._service.name,
+            line=self._service.line,
             words=(*(entrypoint or ()), *(command or ())),
             has_entrypoint=bool(entrypoint),
             has_command=command is not None,
@@ -128,40 +114,35 @@ class _Reader:
         )
 
     def _check_whole(self) -> None:
-        for part in self._levels:
-            for key in ("extends", "volumes_from"):
-                node = value_of(part, key)
+        for key in ("extends", "volumes_from"):
+            for level in self._service.levels(key):
+                node = value_of(level.part, key)
                 elsewhere = key == "volumes_from" or (
                     isinstance(node, MappingNode) and value_of(node, "file") is not None
                 )
-                if node is not None and elsewhere and given(part, key):
+                if node is not None and elsewhere and given(level.part, key):
                     raise ProjectError(
                         f"{self._at}: a part of it is what {key!r} names, which is not read",
                         hint="docker compose config prints files with everything in one: give that",
                     )
 
-    def _text(self, node: Node) -> str:
-        if not isinstance(node, Scalar):
-            raise ProjectError(f"{self._file}:{node.line}: expected text, got a collection")
-        return interpolated(node.value, self._variables, at=f"{self._file}:{node.line}")
-
     def _words(self, key: str) -> tuple[str, ...] | None:
         """The words of a command; ``None`` where it is not given. Of several the last counts."""
-        for part in self._levels:
-            if (entry := part.get(key)) is None:
+        for level in self._service.levels(key):
+            if (entry := level.part.get(key)) is None:
                 continue
-            if not given(part, key):
-                return None if isinstance(entry.value, Scalar) and entry.value.value else ()
-            node = entry.value
+            node, source = entry.value, level.source
+            if is_null(node):
+                return None
             if not isinstance(node, Sequence):
-                return tuple(
-                    self._scripts(self._split(self._text(node), line=node.line), node.line)
-                )
-            texts = [self._text(item) for item in node.items]
-            return tuple(self._scripts(texts, node.line))
+                text = source.text(node)
+                words = self._split(text, at=f"{source.file}:{node.line}")
+            else:
+                words = [source.text(item) for item in node.items]
+            return tuple(self._scripts(words, f"{source.file}:{node.line}"))
         return None
 
-    def _scripts(self, words: list[str], line: int) -> Iterator[str]:
+    def _scripts(self, words: list[str], at: str) -> Iterator[str]:
         """Words, scripts among them as the words of their shell."""
         for number, word in enumerate(words):
             # A command's script goes to the shell that an entrypoint ends with: known by its lines.
@@ -169,108 +150,108 @@ class _Reader:
             if not is_script or word.strip().startswith("{"):
                 yield word
                 continue
-            for piece in self._split(word, line=line, script=True):
+            for piece in self._split(word, at=at, script=True):
                 name, equals, value = piece.partition("=")
                 if equals and name.isidentifier():
                     self._assigned.setdefault(name, set()).add(value)
                 yield piece
 
-    def _split(self, text: str, *, line: int, script: bool = False) -> list[str]:
+    def _split(self, text: str, *, at: str, script: bool = False) -> list[str]:
         lexer = shlex.shlex(text, posix=True, punctuation_chars="();|&" if script else False)
         lexer.whitespace_split = True
         lexer.commenters = "#" if script else ""
         try:
             return list(lexer)
         except ValueError as error:
-            raise ProjectError(
-                f"{self._file}:{line}: cannot be read as words of a shell: {error}"
-            ) from error
+            raise ProjectError(f"{at}: cannot be read as words of a shell: {error}") from error
 
     def _environment(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for part in reversed(self._levels):
-            for path in self._env_files(part):
-                found |= path
-        for part in reversed(self._levels):
-            found |= self._given_environment(value_of(part, "environment"))
-        return found
+        """What overrides comes last. A name alone that has no value takes an earlier one away."""
+        found: dict[str, str | None] = {}
+        files: dict[str, dict[str, str]] = {}
+        for level in reversed(list(self._service.levels("env_file"))):
+            files |= self._env_files(level)  # one that is named again keeps its place
+        for variables in files.values():
+            found |= variables
+        for level in reversed(list(self._service.levels("environment"))):
+            found |= self._given_environment(level)
+        return {name: value for name, value in found.items() if value is not None}
 
-    def _given_environment(self, node: Node | None) -> Iterator[tuple[str, str]]:
+    def _given_environment(self, level: Level) -> Iterator[tuple[str, str | None]]:
+        node, source = value_of(level.part, "environment"), level.source
         if isinstance(node, Sequence):
-            pairs = [self._text(item).partition("=") for item in node.items]
+            pairs = [source.text(item).partition("=") for item in node.items]
             texts = [(name, value if equals else None) for name, equals, value in pairs]
         else:
             texts = [
-                (entry.key.value, None if _is_null(entry.value) else self._text(entry.value))
+                (entry.key.value, None if is_null(entry.value) else source.text(entry.value))
                 for entry in entries_of(node)
             ]
         for name, value in texts:
-            given_value = self._variables.get(name) if value is None else without_unset(value)
-            if given_value is not None:
-                yield name, given_value
+            yield name, source.variables.get(name) if value is None else without_unset(value)
 
-    def _env_files(self, part: MappingNode) -> Iterator[dict[str, str]]:
-        node = value_of(part, "env_file")
+    def _env_files(self, level: Level) -> Iterator[tuple[str, dict[str, str]]]:
+        node, source = value_of(level.part, "env_file"), level.source
         for item in node.items if isinstance(node, Sequence) else () if node is None else (node,):
             path = value_of(item, "path") if isinstance(item, MappingNode) else item
-            if path is None or _is_null(path):
+            if path is None or is_null(path):
                 continue
             needed = value_of(item, "required") if isinstance(item, MappingNode) else None
-            name = self._path(without_unset(self._text(path)))
+            name = source.path(without_unset(source.text(path)))
             data = self._read(name)
             if data is not None:
-                yield read_variables(data, self._variables, file=name)
+                yield name, read_variables(data, source.variables, file=name)
             elif not (isinstance(needed, Scalar) and needed.value.lower() in _OPTIONAL):
                 raise ProjectError(f"{self._at}: env_file: {name!r} is not there")
 
     def _mounts(self) -> Iterator[Mount]:
+        """What is mounted, by its target: the last one of a list, the first one of the levels."""
+        spelt: dict[str, str] = {}
         seen: set[str] = set()
-        for part in self._levels:
-            node = value_of(part, "volumes")
+        for level in self._service.levels("volumes"):
+            node, own = value_of(level.part, "volumes"), dict[str, Mount]()
             for item in node.items if isinstance(node, Sequence) else ():
-                mount = self._long(item) if isinstance(item, MappingNode) else self._short(item)
-                if mount.target not in seen:
-                    seen.add(mount.target)
-                    yield mount
-
-    def _short(self, node: Node) -> Mount:
-        text = self._text(node)
-        source, colon, rest = text.partition(":")
-        if not colon:
-            return Mount(target=_normal(source), source="", kind=Kind.VOLUME, line=node.line)
-        target = rest.partition(":")[0]
-        return self._mount(source, target, line=node.line)
-
-    def _long(self, node: MappingNode) -> Mount:
-        texts = {
-            entry.key.value: self._text(entry.value)
-            for entry in entries_of(node)
-            if isinstance(entry.value, Scalar)
-        }
-        kind, source, target = (texts.get(key, "") for key in ("type", "source", "target"))
-        if kind == "bind":
-            return self._mount(self._path(source), target, line=node.line)
-        known = Kind.VOLUME if kind == "volume" else Kind.OTHER
-        return Mount(target=_normal(target), source=source, kind=known, line=node.line)
-
-    def _mount(self, source: str, target: str, *, line: int) -> Mount:
-        is_path = source.startswith((".", "/", "~")) or bool(unset(source))
-        return Mount(
-            target=_normal(target),
-            source=self._path(source) if is_path else source,
-            kind=Kind.BIND if is_path else Kind.VOLUME,
-            line=line,
-        )
-
-    def _path(self, text: str) -> str:
-        if text == "~" or text.startswith("~/"):
-            text = self._variables.get("HOME", "~") + text[1:]
-        return os.path.normpath(os.path.join(self._directory, text))  # noqa: PTH118 - no Path yet
+                read = _long if isinstance(item, MappingNode) else _short
+                target, mount = read(item, level.source)
+                if spelt.setdefault(mount.target, target) != target:
+                    raise ProjectError(
+                        f"{self._at}: volumes: {mount.target!r} is written in two ways, and only"
+                        " Compose knows which of them counts",
+                        hint="write it in one way",
+                    )
+                own[mount.target] = mount
+            yield from (mount for target, mount in own.items() if target not in seen)
+            seen |= own.keys()
 
 
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Scalar) and not node.style and node.value in {"", "~", "null", "Null"}
+def _short(node: Node, source: Source) -> tuple[str, Mount]:
+    text = source.text(node)
+    place, colon, rest = text.partition(":")
+    if not colon:
+        return text, _mount("", text, source, kind=Kind.VOLUME, line=node.line)
+    is_path = place.startswith((".", "/", "~")) or bool(unset(place))
+    kind = Kind.BIND if is_path else Kind.VOLUME
+    target = rest.partition(":")[0]
+    return target, _mount(place, target, source, kind=kind, line=node.line)
 
 
-def _normal(target: str) -> str:
-    return posixpath.normpath(target) if target.startswith("/") else target
+def _long(node: Node, source: Source) -> tuple[str, Mount]:
+    texts = {
+        entry.key.value: source.text(entry.value)
+        for entry in entries_of(node)
+        if isinstance(entry.value, Scalar)
+    }
+    place, target = texts.get("source", ""), texts.get("target", "")
+    known = {"bind": Kind.BIND, "volume": Kind.VOLUME}
+    kind = known.get(texts.get("type", ""), Kind.OTHER)
+    return target, _mount(place, target, source, kind=kind, line=node.line)
+
+
+def _mount(place: str, target: str, source: Source, *, kind: Kind, line: int) -> Mount:
+    return Mount(
+        target=posixpath.normpath(target) if target.startswith("/") else target,
+        source=source.path(place) if kind is Kind.BIND else place,
+        kind=kind,
+        line=line,
+        file=source.file,
+    )

@@ -38,6 +38,7 @@ class Scalar:
     end: int
     line: int
     event: int
+    anchored: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,8 @@ class Sequence:
 
     items: "tuple[Node, ...]"
     line: int
+    tag: str | None = None
+    anchored: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,8 @@ class Mapping:
 
     entries: tuple[Entry, ...]
     line: int
+    tag: str | None = None
+    anchored: bool = False
 
     def own(self, key: str) -> Entry | None:
         """The entry of this key that stands here."""
@@ -154,6 +159,7 @@ class _Open:
     anchor: str | None
     is_mapping: bool
     line: int
+    tag: str | None
     items: "list[tuple[Node, int]]" = field(default_factory=list)
     keys: dict[str, Scalar] = field(default_factory=dict)
 
@@ -197,7 +203,8 @@ class _Builder:
             if len(self._open) >= DEPTH_LIMIT:
                 raise self._error(event, f"nested deeper than {DEPTH_LIMIT}")
             line = event.start_mark.line + 1
-            self._open.append(_Open(event.anchor, kind is yaml.MappingStartEvent, line))
+            is_mapping = kind is yaml.MappingStartEvent
+            self._open.append(_Open(event.anchor, is_mapping, line, event.tag))
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             self._end(event)
 
@@ -214,6 +221,7 @@ class _Builder:
             end=end,
             line=event.start_mark.line + 1 + self._text.count("\n", event.start_mark.index, start),
             event=len(self.signature) - 1,
+            anchored=event.anchor is not None,
         )
         if self._open and self._open[-1].expects_key:
             first = self._open[-1].keys.setdefault(node.value, node)
@@ -235,9 +243,10 @@ class _Builder:
                 for (key, _), (value, end) in pairs
                 if isinstance(key, Scalar)
             )
-            node: Node = Mapping(tuple(entries), done.line)
+            node: Node = Mapping(tuple(entries), done.line, done.tag, done.anchor is not None)
         else:
-            node = Sequence(tuple(item for item, _ in nodes), done.line)
+            items = tuple(item for item, _ in nodes)
+            node = Sequence(items, done.line, done.tag, done.anchor is not None)
         self._keep(done.anchor, node, event.end_mark.index)
 
     def _keep(self, anchor: str | None, node: Node, end: int) -> None:

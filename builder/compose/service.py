@@ -106,7 +106,7 @@ def inheritance(parts: NameMapping[str, list[Mapping]], name: str) -> Iterator[l
         seen.add(name)
         own = parts.get(name, [])
         yield own
-        bases = [base for part in own for base, file in _extends(part) if not file]
+        bases = [base for part in own for base, file in extended(part) if not file]
         name = bases[0] if bases else name
 
 
@@ -151,7 +151,7 @@ class _Reader:
             base
             for parts in inheritance(self._parts, name)
             for part in parts
-            for base in _extends(part)
+            for base in extended(part)
         )
         return next((f"{base!r} of {file!r}" for base, file in bases if file), None)
 
@@ -246,7 +246,12 @@ def block_header(text: str, scalar: Scalar) -> int:
     return end
 
 
-def _extends(part: Mapping) -> Iterator[tuple[str, str]]:
+def is_null(node: Node) -> bool:
+    """Whether a value is none."""
+    return isinstance(node, Scalar) and not node.style and node.value in _NULLS
+
+
+def extended(part: Mapping) -> Iterator[tuple[str, str]]:
     """The service that a service extends, and the file that it is in: nothing for its own."""
     node = value_of(part, "extends")
     if isinstance(node, Scalar) and node.value not in _NULLS:

@@ -1,12 +1,13 @@
 """Services to the models that they load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from builder.compose.container import Container, Read, container
-from builder.compose.document import Document
+from builder.compose.composition import Composition
+from builder.compose.container import Container, contained
+from builder.compose.include import Read
 from builder.compose.interpolation import shown
-from builder.compose.service import Service, parts_of, services
+from builder.compose.service import has_services, services
 from builder.compose.weights import Named, named_models
 from builder.errors import BuilderError, ProjectError
 from builder.lock.model import ModelPin
@@ -25,6 +26,7 @@ class Served:
     what else there is to tell."""
 
     service: str
+    file: str
     line: int
     option: str = ""
     named: str = ""
@@ -36,62 +38,63 @@ class Served:
 
 
 def served(
-    document: Document,
+    composition: Composition,
     project: Project,
     *,
-    mapped: Mapping[str, str],
+    mapped: Callable[[str], Mapping[str, str]],
     wanted: Sequence[str],
-    variables: Mapping[str, str],
-    directory: str,
     read: Read,
 ) -> tuple[Served, ...]:
     """What each service loads. A service that loads nothing, and runs no variant with models, has
     no entry.
 
     Args:
-        mapped: What builder.yaml says that its services run.
+        mapped: What builder.yaml says that the services of a file run.
         wanted: Names of services; all for none.
-        variables: The environment over ``.env``.
-        directory: The directory of the compose file.
         read: Reads files of variables.
 
     Raises:
-        ProjectError: The file has no services, none of a wanted name, or none that loads a model.
+        ProjectError: The files have no services, none of a wanted name, or none that loads a model.
     """
-    known, parts = services(document, mapped), parts_of(document)
-    names = [service.name for service in known]
+    runs = _runs(composition, mapped)
+    files = composition.sources[-1].file
+    names = list(composition.services)
+    if not names:
+        raise ProjectError(f"{files}: no services", hint="is it a compose file?")
     for name in wanted:
         if name not in names:
             hint = did_you_mean(nearest(name, names)) or f"there are: {', '.join(names)}"
-            raise ProjectError(f"{document.file}: no service {name!r}", hint=hint)
+            raise ProjectError(f"{files}: no service {name!r}", hint=hint)
     found: list[Served] = []
-    for service in known:
-        if wanted and service.name not in wanted:
+    for name, composed in composition.services.items():
+        if wanted and name not in wanted:
             continue
+        blank = Served(service=name, file=composed.file, line=composed.line)
         try:
-            variant = _variant(project, service)
-            given = container(
-                document,
-                service.name,
-                variables=variables,
-                directory=directory,
-                read=read,
-                parts=parts,
-            )
-            found += _of_service(service, _with_image(given, variant), variant, project)
+            variant = project.variant(runs[name]) if runs.get(name) in project.recipes else None
+            given = contained(composed, read=read)
+            found += _of_service(blank, _with_image(given, variant), variant, project)
         except BuilderError as error:
-            blank = Served(service=service.name, line=service.line)
             found.append(replace(blank, problem=error.message, hint=error.hint))
     if not found:
         raise ProjectError(
-            f"{document.file}: no service loads a model, as far as its command line says",
+            f"{files}: no service loads a model, as far as its command line says",
             hint="known are --model, vllm serve MODEL, --model-path, -m and their like",
         )
     return tuple(found)
 
 
-def _variant(project: Project, service: Service) -> Variant | None:
-    return project.variant(service.runs) if service.runs in project.recipes else None
+def _runs(
+    composition: Composition, mapped: Callable[[str], Mapping[str, str]]
+) -> Mapping[str, str]:
+    """What services say that they run; of several files the last that says it."""
+    said: dict[str, str] = {}
+    for source in composition.sources:
+        names = mapped(source.file)
+        if names or has_services(source.document):
+            known = services(source.document, names)
+            said |= {item.name: item.runs for item in known if item.runs is not None}
+    return said
 
 
 def _with_image(given: Container, variant: Variant | None) -> Container:
@@ -114,10 +117,10 @@ def _with_image(given: Container, variant: Variant | None) -> Container:
 
 
 def _of_service(
-    service: Service, given: Container, variant: Variant | None, project: Project
+    blank: Served, given: Container, variant: Variant | None, project: Project
 ) -> list[Served]:
     names = named_models(given)
-    found = [_one(service, given, name, variant, project) for name in names]
+    found = [_one(blank, given, name, variant, project) for name in names]
     lacking = [
         name
         for name in (variant.models if variant is not None else ())
@@ -126,18 +129,15 @@ def _of_service(
     resolved = all(item.pin is not None for item in found)  # one that is not may be what is lacking
     if lacking and variant is not None and resolved:
         said = f"variant {variant.name} has {', '.join(lacking)}, which it does not load"
-        blank = Served(service=service.name, line=service.line)
         problem = None if names else f"its command line names no model; {said}"
         found.append(replace(blank, problem=problem, remark=said if names else None))
     return found
 
 
 def _one(
-    service: Service, given: Container, name: Named, variant: Variant | None, project: Project
+    blank: Served, given: Container, name: Named, variant: Variant | None, project: Project
 ) -> Served:
-    blank = Served(
-        service=service.name, line=service.line, option=name.option, named=shown(name.text)
-    )
+    blank = replace(blank, option=name.option, named=shown(name.text))
     try:
         if name.unknown is not None:
             raise Unmapped(name.unknown, "set it, or write the model as it is")

@@ -36,7 +36,7 @@ def on_host(given: Container, inside: PurePosixPath) -> Found:
             "mount the model's directory",
         )
     mount = max(over, key=lambda one: len(PurePosixPath(one.target).parts))
-    at = f"{mount.target!r} (line {mount.line})"
+    at = f"{mount.target!r} ({mount.file}:{mount.line})"
     if missing := unset(mount.source):
         raise Unmapped(f"{at}: {missing[0]} is not set, and has no default", "set it")
     if mount.kind is not Kind.BIND:

@@ -84,7 +84,8 @@ def by_path(
     covering = [mount for mount in covered if mount is not found.mount]
     if covering:
         raise Unmapped(
-            f"{covering[0].target!r} is mounted over a part of it (line {covering[0].line})",
+            f"{covering[0].target!r} is mounted over a part of it"
+            f" ({covering[0].file}:{covering[0].line})",
             "what the container sees there is not what the directory has",
         )
     if not os.path.lexists(found.path):

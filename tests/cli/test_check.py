@@ -337,3 +337,18 @@ def test_the_hub_is_asked_about_models_where_upstream_is(
     assert "models.other: no files are locked" in messages
     assert everything.status == 7
     assert "Team/Gone: the hub has no such model" in everything.json["findings"][0]["message"]
+
+
+def test_a_host_may_hold_a_check_for_so_long_and_no_longer(
+    builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.cli.check._HOST_LIMIT", 0.0)
+    with stand_in_hub() as hub:
+        commit = hub.model("Team/Tiny", tiny()).refs["main"]
+        pins = {"tiny": pin_of(tiny(), commit=ObjectId(commit), follows="main")}
+        write(project, "lockfiles/models.yaml", write_pins(ModelPin, pins).decode())
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        ran = builder("check", "--upstream", "--json")
+    assert ran.status == 8
+    said = f"{hub.host} has taken over 0 s for its answers in all"
+    assert said in ran.json["findings"][0]["message"]

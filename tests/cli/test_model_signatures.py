@@ -1,10 +1,11 @@
-"""``builder models verify --signature``: what it tells, and its exit statuses."""
+"""``builder models verify --signature``, and fetch: what they tell, and their exit statuses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from builder.digest import ObjectId
 from builder.lock.codec import write_pins
 from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder, Ran
@@ -19,6 +20,7 @@ from tests.models.signing import (
 )
 from tests.models.worlds import lay, pin_of, tiny
 from tests.signers import p256
+from tests.standin.hub import StandInHub, stand_in_hub
 from tests.trust.keys import NAMES, key_entry, policy_text, signatures, signer
 
 FILES = tiny()
@@ -300,3 +302,66 @@ def test_what_the_signer_left_out_is_told(
         f"tiny: 4 of 5 locked files are signed by {KEY.fingerprint}\n"
         "tiny: 1 left out by the signer: .gitattributes\n"
     )
+
+
+@pytest.fixture
+def hub(project: Path, weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub]:
+    """A hub that has the model, which is pinned as it is there."""
+    with stand_in_hub() as hub:
+        pin = pin_of(FILES, commit=ObjectId(hub.model("Team/Tiny", FILES).refs["main"]))
+        (project / "lockfiles/models.yaml").write_bytes(write_pins(ModelPin, {"tiny": pin}))
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+
+
+@pytest.fixture
+def fetch(builder: Builder, hub: StandInHub, tmp_path: Path) -> Builder:
+    def call(*arguments: str | Path) -> Ran:
+        return builder("models", "fetch", "hello", "--dir", tmp_path / "new", *arguments)
+
+    return call
+
+
+def test_what_is_fetched_is_held_to_the_signature_too(
+    fetch: Builder, project: Path, tmp_path: Path
+) -> None:
+    (project / "model.sig").write_bytes(model_signature(FILES))
+    ran = fetch("--signature", "model.sig", "--key", "signer.pub")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out == f"{TABLE}tiny: 4 of 4 locked files are signed by {KEY.fingerprint}\n"
+    beside = (project / "model.sig").rename(tmp_path / "new/model.sig")
+    ran = fetch("--signature", beside, "--key", "signer.pub", "--json")
+    assert ran.status == 0
+    assert ran.json["models"][0]["signatures"][0]["signed"] == 4
+
+
+def test_what_is_signed_as_something_else_is_not_fetched(
+    fetch: Builder, project: Path, hub: StandInHub, tmp_path: Path
+) -> None:
+    (project / "model.sig").write_bytes(model_signature(FILES | {"config.json": b"[]\n"}))
+    ran = fetch("--signature", "model.sig", "--key", "signer.pub")
+    assert (ran.status, ran.out) == (4, "")
+    assert ran.err.startswith(
+        "builder: error: models: tiny: what is locked is not what was signed: config.json: signed"
+        " as sha256:"
+    )
+    assert "  hint: another revision, or another model?" in ran.err
+    assert (hub.calls, (tmp_path / "new").exists()) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        pytest.param(("--key", "signer.pub"), 2, id="a key without a signature"),
+        pytest.param(("--signature", "b.sig"), 2, id="nobody is trusted"),
+        pytest.param(("--signature", "b.sig", "--key", "signer.pub"), 11, id="a stranger"),
+        pytest.param(("--signature", "cut.sig", "--key", "signer.pub"), 10, id="cut"),
+    ],
+)
+def test_a_signature_that_is_none_lets_nothing_be_fetched(
+    fetch: Builder, project: Path, hub: StandInHub, options: tuple[str, ...], status: int
+) -> None:
+    (project / "b.sig").write_bytes(model_signature(FILES, p256("b")))
+    (project / "cut.sig").write_bytes(model_signature(FILES)[:-2])
+    ran = fetch(*options)
+    assert (ran.status, ran.out, hub.calls) == (status, "", [])

@@ -77,10 +77,11 @@ def test_what_a_service_loads_is_verified_where_it_is_mounted_from(
         f"tiny   {size} B  4   0        0      0      0      0\n"
     )
     document = verify(VLLM, "--json").json
-    assert document["compose"] == str(place / "compose.yml")
+    assert document["compose"] == [str(place / "compose.yml")]
     assert document["loaded"] == [
         {
             "service": "engine",
+            "file": str(place / "compose.yml"),
             "line": 2,
             "option": "--model",
             "named": "/root/.cache/huggingface/tiny",
@@ -274,7 +275,7 @@ def test_a_model_that_no_pin_is_of_is_told_with_what_to_do(
     assert ran.status == 3
     assert "engine: --model /root/.cache/huggingface/mine: no pin that it could be has" in ran.out
     assert "  hint: builder add model OWNER/NAME" in ran.out
-    assert "1 of 1 models that its services load cannot be verified" in ran.err
+    assert "1 of 1 models that services load cannot be verified" in ran.err
     # of a variant with one model it is that one, and held to it
     assert loaded(verify(VLLM.replace("/tiny]", "/mine]"), "--json")) == [("tiny", None)]
     pins = {name: pin_of(FILES, name=name, repository=f"{name}/mine") for name in ("a", "b")}
@@ -376,3 +377,49 @@ def test_one_model_of_two_services_is_hashed_once(verify: Builder, store: Path) 
     assert len(ran.json["models"]) == 1
     assert len(ran.json["loaded"]) == 2
     assert os.listdir(store)
+
+
+def test_several_files_are_one_project(builder: Builder, place: Path) -> None:
+    (place / "base.yml").write_text(VLLM)
+    (place / "other").mkdir()
+    over = place / "other/over.yml"
+    command = "[--model, /models/Draft-1B]"
+    over.write_text(
+        f"services:\n  engine: {{command: {command}, volumes: ['./models:/models'], labels: []}}\n"
+        "  second: {extends: third}\n  third: {command: [--model, /models/gguf/q4/a.gguf],"
+        " volumes: !override ['./models:/models']}\n"
+    )
+    given = ("models", "verify", "--compose", place / "base.yml", "--compose", over)
+    ran = builder(*given, "--service", "third", "--service", "second", "--json")
+    assert (ran.status, loaded(ran)) == (0, [("gguf", None), ("gguf", None)])
+    assert ran.json["compose"] == [str(place / "base.yml"), str(over)]
+    assert {item["file"] for item in ran.json["loaded"]} == {str(over)}
+    ran = builder(*given)
+    assert ran.status == 4  # the draft is not the one model of the variant that base.yml names
+    assert f"engine   --model  tiny   {place}/models/Draft-1B\n" in ran.out
+    over.write_text(over.read_text().replace("labels: []", "labels: [builder.variant=none]"))
+    ran = builder(*given, "--json")
+    assert (ran.status, [model for model, _ in loaded(ran)]) == (0, ["draft", "gguf", "gguf"])
+    over.write_text(over.read_text().replace("gguf/q4", "none"))
+    ran = builder(*given)
+    assert ran.status == 3
+    assert f"{place}/base.yml and {over}: 2 of 3 models that services load" in ran.err
+
+
+def test_what_a_file_includes_is_verified_in_its_own_directory(
+    builder: Builder, place: Path
+) -> None:
+    (place / "top.yml").write_text("include: [below/engine.yml]\n")
+    (place / "below").mkdir()
+    (place / "below/engine.yml").write_text(VLLM)
+    (place / "below/.env").write_text("MODEL_DIR=../models\n")
+    ran = builder("models", "verify", "--compose", place / "top.yml", "--json")
+    assert (ran.status, loaded(ran)) == (0, [("tiny", None)])
+    assert ran.json["loaded"][0]["directory"] == f"{place}/models/tiny"
+    (place / "top.yml").write_text("include: [none.yml]\n")
+    ran = builder("models", "verify", "--compose", place / "top.yml")
+    assert (ran.status, ran.out) == (3, "")
+    assert f"top.yml:1: include: '{place}/none.yml' is not there" in ran.err
+    (place / "top.yml").write_text("volumes: {}\n")
+    ran = builder("models", "verify", "--compose", place / "top.yml")
+    assert (ran.status, "top.yml: no services" in ran.err) == (3, True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builder.adapters.hub import HubClient
+from builder.adapters.hub_settings import HubSettings
 from builder.check import Finding
 from builder.check.hub import hub_models
 from builder.digest import ObjectId
@@ -12,7 +13,7 @@ from builder.lock.model import ModelPin
 from tests.hub.conftest import MakeClient
 from tests.models.worlds import SHARDS, pin_of, tiny
 from tests.standin.hub import StandInHub
-from tests.standin.registry import Reply
+from tests.standin.registry import Call, Reply
 
 NAME = "Team/Tiny"
 AT = "lockfiles/models.yaml:3: models.tiny"
@@ -199,3 +200,23 @@ def test_a_pin_without_files_whose_commit_is_gone_is_an_error(
     hub.models[NAME].squash()
     (finding,) = found(client, replace(pin, files=()))
     assert finding.exit_status == 7
+
+
+def test_a_hub_that_takes_too_long_is_not_asked_about_the_next_models(
+    hub: StandInHub, pin: ModelPin
+) -> None:
+    now = [0.0]
+
+    def slowly(call: Call) -> None:
+        now[0] += 100
+
+    hub.on("GET", ".*", slowly, forever=True)
+    settings = HubSettings.of({"HF_ENDPOINT": hub.endpoint, "HF_TOKEN_PATH": "/nonexistent/token"})
+    client = HubClient(settings, clock=lambda: now[0], host_limit=150.0)
+    try:
+        findings = found(client, pin, pin, pin)
+    finally:
+        client.close()
+    said = f"{hub.host} has taken over 150 s for its answers in all"
+    assert [(status, said in message) for _, status, message in shown(findings)] == [(8, True)] * 3
+    assert len(hub.calls) == 2

@@ -2,12 +2,13 @@
 
 Nothing of it is in this repository: wheels come through pip and diffs through git, pinned by
 lockfiles/. In this order: what other tools make of keys, signatures, SBOMs, exported policies and
-signatures of a model, and what containerd and podman pull by a policy; what real commits of Genesis
-say of themselves; compose files that people deploy; what Genesis 7b9fd319 does to the real vLLM
-0.20.2, and the steps of the main recipe on it; images of vLLM 0.22.0; an upstream of bases made of
-the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved, pins are bumped, and a base is
-deleted. Ends with status 1 if a claim fails, or if more could not be checked than the options say
-(:mod:`tests.real.unavailable`).
+signatures of a model, and what containerd and podman pull by a policy; what the hub's own library
+makes of our stand-in for it and of directories that we fill; what real commits of Genesis say of
+themselves; compose files that people deploy, and made-up ones that are merged; what Genesis
+7b9fd319 does to the real vLLM 0.20.2, and the steps of the main recipe on it; images of vLLM
+0.22.0; an upstream of bases made of the wheels 0.20.2, 0.21.0 and 0.22.0, where tags are resolved,
+pins are bumped, and a base is deleted. Ends with status 1 if a claim fails, or if more could not be
+checked than the options say (:mod:`tests.real.unavailable`).
 """
 
 import sys
@@ -29,9 +30,11 @@ from tests.real import (
     following,
     genesis,
     genesis_facts,
+    hub_library,
     keys,
     kyverno,
     main_recipe,
+    merged,
     model_signing,
     notation,
     printed,
@@ -63,9 +66,11 @@ def main() -> int:
     engines.prove(claims)
     model_signing.prove(claims)
     weights.prove(claims)
+    hub_library.prove(claims)
     genesis_facts.prove(claims)
     composes.prove(claims)
     containers.prove(claims)
+    merged.prove(claims)
     if why := missing("docker-registry"):
         claims.holds("there is a registry to push to", False, why)
         return claims.finish()

@@ -6,6 +6,7 @@ their command lines name. Commands are compared as models, because ours are word
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +34,32 @@ def prove(claims: Claims) -> None:
         claims.not_run(said, "there is no Docker Compose")
         return
     with tempfile.TemporaryDirectory(prefix="builder-containers-") as name, claims.group(said):
-        differing, count, models = [], 0, 0
+        wrong, count, models = list[str](), 0, 0
         project = Path(name) / "project"
         for file in (project / path for path in taken(repository, project)):
             try:
-                resolved = _resolved(compose, file)
+                services = resolved(compose, file, environment=_GIVEN)["services"]
             except CommandError:
                 continue  # it wants a file that is not in the repository
-            for service, item in resolved["services"].items():
+            for service, item in services.items():
                 ours = _ours(file, service)
                 count += 1
                 models += len(named_models(ours))
-                differing += [
-                    f"{file.name}: {service}: {what}" for what in _differing(ours, item, file)
-                ]
-        claims.equal(said, differing, [])
+                wrong += [f"{file.name}: {service}: {what}" for what in differing(ours, item)]
+        claims.equal(said, wrong, [])
         claims.holds(f"{said}: there are some", count > 100 and models > 100, f"{count}, {models}")
 
 
-def _resolved(compose: Path, file: Path) -> dict[str, Any]:
-    command = (compose, "-f", file, "--profile", "*", "config", "--format", "json")
-    found: dict[str, Any] = json.loads(run(command, environment=clean_environment(**_GIVEN)).stdout)
+def resolved(compose: Path, *files: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    """What Docker Compose makes of files that are one project.
+
+    Raises:
+        CommandError: It refuses.
+    """
+    given = [word for file in files for word in ("-f", file)]
+    command = (compose, *given, "--profile", "*", "config", "--format", "json")
+    done = run(command, environment=clean_environment(**environment))
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -68,7 +74,8 @@ def _ours(file: Path, service: str) -> Container:
     )
 
 
-def _differing(ours: Container, theirs: dict[str, Any], file: Path) -> list[str]:
+def differing(ours: Container, theirs: dict[str, Any]) -> list[str]:
+    """What a service gets by our reading, and not by Docker Compose's."""
     mounts = sorted((mount.target, _source(mount)) for mount in ours.mounts)
     wanted = sorted((v["target"], v.get("source", "")) for v in theirs.get("volumes") or ())
     environment = {
@@ -83,7 +90,7 @@ def _differing(ours: Container, theirs: dict[str, Any], file: Path) -> list[str]
     }
     text = json.dumps({"services": {ours.name: stated}})
     again = container(
-        read(text.encode(), file=file.name),
+        read(text.encode(), file="theirs"),
         ours.name,
         variables={},
         directory="/",

@@ -6,7 +6,6 @@ own among the downloads that are kept (13 s and 51 MB).
 """
 
 import json
-import sys
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,15 +13,15 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 from builder import canonical
-from builder.digest import Digest
 from builder.errors import EnvironmentFault, GoneError, NetworkError
 from builder.lock.codec import write_pins
 from builder.lock.model import ModelPin
 from tests.claims import Claims
-from tests.commands import ROOT, Builder, CommandError, clean_environment, download_cache, run
+from tests.commands import ROOT, Builder, CommandError, clean_environment, run
 from tests.models.signing import IGNORED, altered, model_signature
 from tests.models.worlds import lay, pin_of
 from tests.real.minilm import VARIANT, minilm
+from tests.real.pypi_environment import environment_with
 from tests.signers import p256
 
 _PACKAGES = Path(__file__).with_suffix(".txt")
@@ -61,7 +60,7 @@ def prove(claims: Claims) -> None:
     """Sign the model with each, verify it with the other, and change one thing at a time."""
     try:
         files = minilm()
-        python = _environment()
+        python = environment_with(_PACKAGES)
     except (CommandError, EnvironmentFault, GoneError, NetworkError) as error:
         claims.not_run("signatures of models, with model_signing", f"not here: {error}")
         return
@@ -78,20 +77,6 @@ def prove(claims: Claims) -> None:
             sorted(said.keys() - wanted),
             ["a file more", "a stranger's"],
         )
-
-
-def _environment() -> Path:
-    """A Python that has the package."""
-    locked = Digest.of(_PACKAGES.read_bytes())
-    place = download_cache() / f"model-signing-{locked.short}"
-    python = place / "bin/python"
-    if not (place / "complete").exists():
-        run((sys.executable, "-m", "venv", "--clear", "--without-pip", place))
-        pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-        options = ("--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes")
-        run((*pip, *options, "-r", _PACKAGES))
-        (place / "complete").touch()
-    return python
 
 
 class _Meeting:

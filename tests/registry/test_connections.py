@@ -17,6 +17,7 @@ from builder.oci import OCI_MANIFEST
 from builder.reference import Reference
 from tests.registry.conftest import Clock, DockerLogin, MakeClient
 from tests.registry.images import tiny_image
+from tests.standin.dripping import FIELDS, dripping
 from tests.standin.registry import Reply, StandIn, stand_in
 
 IMAGE = tiny_image()
@@ -91,6 +92,18 @@ def test_a_certificate_that_is_not_trusted_ends_it_at_once(
         "ca_file names the certificates to trust; plain_http is for registries without TLS"
     )
     assert (secure.calls, clock.naps) == ([], [])
+
+
+def test_a_head_that_comes_byte_by_byte_ends_under_tls_too(
+    make_client: MakeClient, certificate: Path
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with dripping(FIELDS, tls=context) as server:
+        host = HostConfiguration(plain_http=False, ca_file=certificate, read_timeout=0.4)
+        with pytest.raises(NetworkError, match=r"no whole answer within 0\.8 s"):
+            make_client(hosts={server.host: host}).tags(Reference.parse(f"{server.host}/a/b"))
+        assert len(server.asked) == 1
 
 
 def test_a_registry_behind_tls_does_not_redirect_to_plain_http(

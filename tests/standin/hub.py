@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from builder.tree import parents
 from tests.standin.registry import Call, Reply, StandIn, ranged, serving
 
 
@@ -21,12 +23,9 @@ def blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def pointer(data: bytes) -> bytes:
+def pointer(oid: str, size: int) -> bytes:
     """What git holds for an LFS object."""
-    oid = hashlib.sha256(data).hexdigest()
-    return (
-        f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(data)}\n".encode()
-    )
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n".encode()
 
 
 @dataclass
@@ -79,6 +78,7 @@ class StandInHub(StandIn):
         self.page = 1000
         self.large: tuple[str, ...] = (".safetensors", ".bin", ".gguf", ".pt", "tokenizer.json")
         """What is kept as LFS objects, by the ends of the names."""
+        self._oid = lru_cache(lambda data: hashlib.sha256(data).hexdigest())
 
     @property
     def endpoint(self) -> str:
@@ -91,7 +91,9 @@ class StandInHub(StandIn):
         return self.models[name]
 
     def _good(self, call: Call) -> Reply:
-        api = re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+))?", call.path)
+        api = re.fullmatch(
+            r"/api/models/([^/]+/[^/]+)(?:/(revision|tree)/([^/]+)(?:/(.+))?)?", call.path
+        )
         file = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", call.path)
         if not (found := api or file):
             return _refused(404, None, "Sorry, we can't find the page you are looking for.")
@@ -113,22 +115,30 @@ class StandInHub(StandIn):
         if file:
             return self._file(call, name, commit, unquote(file[3]))
         if found[2] == "tree":
-            return self._tree(call, model.commits[commit])
+            return self._tree(call, model.commits[commit], below=unquote(found[4] or ""))
         return _info(name, model, commit)
 
-    def _tree(self, call: Call, files: dict[str, bytes]) -> Reply:
-        directories = sorted({path.rpartition("/")[0] for path in files} - {""})
+    def _tree(self, call: Call, files: dict[str, bytes], *, below: str) -> Reply:
+        recursive = call.query.get("recursive", ["false"])[0].lower() == "true"
+        start = f"{below}/" if below else ""
+        directories = sorted({each for path in files for each in parents(path)})
         entries: list[dict[str, object]] = [
             {"type": "directory", "oid": "0" * 40, "size": 0, "path": path} for path in directories
+        ] + [self._entry(path, data) for path, data in files.items()]
+        inside = [entry for entry in entries if str(entry["path"]).startswith(start)]
+        listed = [
+            entry
+            for entry in inside
+            if recursive or "/" not in str(entry["path"]).removeprefix(start)
         ]
-        entries += [self._entry(path, data) for path, data in files.items()]
-        start = int(call.query.get("cursor", ["0"])[0])
+        if below and not listed:
+            return _refused(404, "EntryNotFound", f"{below} does not exist")
+        first = int(call.query.get("cursor", ["0"])[0])
         headers = {"Content-Type": "application/json; charset=utf-8"}
-        if start + self.page < len(entries):
-            address = f"{self.endpoint}{call.path}?recursive=True&cursor={start + self.page}"
-            headers["Link"] = f'<{address}>; rel="next"'
-        body = json.dumps(entries[start : start + self.page]).encode()
-        return Reply(headers=headers, body=body)
+        if first + self.page < len(listed):
+            query = f"recursive={recursive}&cursor={first + self.page}"
+            headers["Link"] = f'<{self.endpoint}{call.path}?{query}>; rel="next"'
+        return Reply(headers=headers, body=json.dumps(listed[first : first + self.page]).encode())
 
     def _file(self, call: Call, name: str, commit: str, path: str) -> Reply:
         token = call.headers.get("authorization", "Bearer ")[7:]
@@ -141,7 +151,7 @@ class StandInHub(StandIn):
         headers = {"X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         if not path.endswith(self.large):
             return ranged(call, data, headers=headers | {"ETag": f'"{blob_id(data)}"'})
-        oid = hashlib.sha256(data).hexdigest()
+        oid = self._oid(data)
         self.storage.objects[oid] = data
         headers |= {
             "Location": f"http://{self.storage.host}/objects/{oid}?signature=secret",
@@ -154,9 +164,8 @@ class StandInHub(StandIn):
         entry: dict[str, object] = {"type": "file", "path": path, "size": len(data)}
         if not path.endswith(self.large):
             return entry | {"oid": blob_id(data)}
-        small = pointer(data)
-        oid = hashlib.sha256(data).hexdigest()
-        lfs = {"oid": oid, "size": len(data), "pointerSize": len(small)}
+        small = pointer(self._oid(data), len(data))
+        lfs = {"oid": self._oid(data), "size": len(data), "pointerSize": len(small)}
         return entry | {"oid": blob_id(small), "lfs": lfs}
 
 

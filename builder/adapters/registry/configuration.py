@@ -41,7 +41,7 @@ class HostConfiguration:
     """PEM certificates to trust instead of the system's."""
     connect_timeout: float = 10.0
     read_timeout: float = 60.0
-    """Seconds without a byte, not for the whole transfer."""
+    """Seconds without a byte. A head, and an answer that is no blob, may take twice that in all."""
 
     def __post_init__(self) -> None:
         for mirror in self.mirrors:
@@ -51,6 +51,11 @@ class HostConfiguration:
         for name, seconds in (("connect", self.connect_timeout), ("read", self.read_timeout)):
             if not seconds > 0:
                 raise ProjectError(f"{name}_timeout: expected seconds above 0, got {seconds!r}")
+
+    @property
+    def answer_timeout(self) -> float:
+        """Seconds for the head of an answer, and for one that is read whole."""
+        return 2 * self.read_timeout
 
 
 @value
@@ -84,6 +89,7 @@ class RegistryConfiguration:
         offline: Refuse before the first request.
         attempts: How often a request is sent before its failure stands, the first one included.
         wait_limit: Seconds that one request may spend waiting between its attempts.
+        host_limit: Seconds that one host may take for all of its answers; ``None`` for any.
     """
 
     hosts: Mapping[str, HostConfiguration] = field(default_factory=lambda: MappingProxyType({}))
@@ -91,6 +97,7 @@ class RegistryConfiguration:
     offline: bool = False
     attempts: int = 4
     wait_limit: float = 60.0
+    host_limit: float | None = None
 
     def origin(self, registry: str) -> Endpoint:
         """The registry itself: the only one that is written to."""

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from builder.adapters.registry.heads import watched
 from builder.adapters.registry.http import urllib3
+from builder.adapters.registry.patience import Allowance
 
 _CONNECTIONS = 16
 
@@ -18,9 +20,10 @@ class Response:
     """An answer whose body is not read yet. Whoever got it closes it; what is left of the body then
     goes with its connection."""
 
-    def __init__(self, raw: "urllib3.BaseHTTPResponse", url: str) -> None:
+    def __init__(self, raw: "urllib3.BaseHTTPResponse", url: str, allowance: Allowance) -> None:
         self.raw = raw
         self.url = url
+        self.allowance = allowance
         self.status_code = raw.status
         self.headers: Mapping[str, str] = raw.headers
         """Names in any case."""
@@ -72,16 +75,19 @@ class Connections:
         timeout: "urllib3.Timeout",
         ca_file: str | None,
         direct: bool,
+        allowance: Allowance,
     ) -> Response:
-        """Send a request and wait for the head of its answer.
+        """Send a request and wait for the head of its answer, for twice as long as for a byte.
 
         Args:
             method, url, headers, body: As they are sent.
             timeout: For the connection, and for each silence.
             ca_file: The certificates to trust, instead of those of the environment or the usual.
             direct: Whether no proxy is asked, whatever the environment says.
+            allowance: The time that the answer may take.
 
         Raises:
+            Overdue: As the cause of a time-out: the head came byte by byte.
             urllib3.exceptions.HTTPError, ValueError, OSError: As it happens.
         """
         proxy = None if direct else _proxy(url)
@@ -100,7 +106,7 @@ class Connections:
             preload_content=False,
             decode_content=False,
         )
-        return Response(raw, url)
+        return Response(raw, url, allowance)
 
 
 def _bundle() -> str:
@@ -132,9 +138,9 @@ def _manager(proxy: str | None, bundle: str | None) -> "urllib3.PoolManager":
         kind = "ca_cert_dir" if os.path.isdir(bundle) else "ca_certs"  # noqa: PTH112 - as the rest
         trusted = {"cert_reqs": "CERT_REQUIRED", kind: bundle}
     if proxy is None:
-        return urllib3.PoolManager(num_pools=_CONNECTIONS, maxsize=_CONNECTIONS, **trusted)
+        return watched(urllib3.PoolManager(num_pools=_CONNECTIONS, maxsize=_CONNECTIONS, **trusted))
     from requests.adapters import HTTPAdapter  # noqa: PLC0415 - as above
 
     adapter = HTTPAdapter(pool_connections=_CONNECTIONS, pool_maxsize=_CONNECTIONS)
     manager: urllib3.PoolManager = adapter.proxy_manager_for(proxy, **trusted)
-    return manager
+    return watched(manager)

@@ -36,17 +36,26 @@ class Interrupted(NetworkError):
     expired. Worth another attempt; where it stays, it is the NetworkError that the user sees."""
 
 
-def chunks(response: Response, *, what: str) -> Iterator[bytes]:
+def chunks(response: Response, *, what: str, whole: bool = False) -> Iterator[bytes]:
     """The body as it was sent, no content coding undone. The caller closes the response.
+
+    Args:
+        whole: It is no blob, and has to be here in time.
 
     Raises:
         Interrupted: The connection broke, or fell silent, before the end.
+        NetworkError: It takes too long.
     """
+    counted = whole or response.allowance.counted
+    # What is counted is taken as it comes: a full chunk may never be there.
+    read = response.raw.read1 if counted else response.raw.read
     while True:
         try:
-            chunk = response.raw.read(CHUNK, decode_content=False)
+            chunk = read(CHUNK, decode_content=False)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Interrupted(f"{what}: {shown(response.url)}: {reason(error)}") from None
+        if counted:
+            response.allowance.check(whole=whole)
         if not chunk:
             return
         yield chunk
@@ -72,11 +81,11 @@ def drain(response: Response) -> bytes:
     data = bytearray()
     with response:
         try:
-            for chunk in chunks(response, what=""):
+            for chunk in chunks(response, what="", whole=True):
                 data += chunk
                 if len(data) > _ERROR_BODY_LIMIT:
                     break
-        except Interrupted:  # the status has said enough
+        except NetworkError:  # the status has said enough
             pass
     return bytes(data[:_ERROR_BODY_LIMIT])
 

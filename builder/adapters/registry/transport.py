@@ -25,7 +25,9 @@ from builder.adapters.registry.failures import (
     reason,
     refusal,
 )
+from builder.adapters.registry.heads import Overdue
 from builder.adapters.registry.http import urllib3
+from builder.adapters.registry.patience import Patience, overdue
 from builder.adapters.registry.request import Request, follow, origin, shown
 from builder.errors import (
     AuthError,
@@ -77,6 +79,7 @@ class Transport:
             DockerConfig(configuration.docker_config), fetch=self._fetch_token, clock=clock
         )
         self._connections = Connections()
+        self._patience = Patience(clock, total=configuration.host_limit)
 
     def close(self) -> None:
         """Close the connections that are idle."""
@@ -126,6 +129,7 @@ class Transport:
             _log.debug("attempt %d in %.1f s: %s", attempt + 1, pause, failure.message)
             if pause:
                 self._sleep(pause)
+                self._patience.taken[urlsplit(request.url).netloc] += pause
         raise AssertionError("count() has no end")
 
     def fetch(self, request: Request, *, limit: int) -> tuple[Response, bytes]:
@@ -141,7 +145,7 @@ class Transport:
             try:
                 with response:
                     check_announced(response, limit=limit, what=request.what)
-                    for chunk in chunks(response, what=request.what):
+                    for chunk in chunks(response, what=request.what, whole=True):
                         data += chunk
                         if len(data) > limit:
                             raise IntegrityError(
@@ -210,6 +214,7 @@ class Transport:
         parts = urlsplit(url)
         server = self.configuration.server(parts.netloc)
         at = f"{request.what}: {shown(url)}"
+        allowance = self._patience.begin(parts.netloc, seconds=server.answer_timeout, at=at)
         # The texts of these errors, and so their chain, hold the address with its query.
         try:
             return self._connections.request(
@@ -222,6 +227,7 @@ class Transport:
                 # Loopback is never asked of a proxy, which would be another machine (as in Go's
                 # clients).
                 direct=is_loopback(parts.hostname),
+                allowance=allowance,
             )
         except urllib3.exceptions.SSLError as error:
             raise NetworkError(
@@ -230,9 +236,13 @@ class Transport:
                 " without TLS",
             ) from None
         except _MAY_PASS as error:
+            if isinstance(error.__cause__, Overdue):
+                raise overdue(at, server.answer_timeout) from None
             raise Interrupted(f"{at}: {reason(error)}") from None
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
             raise NetworkError(f"{at}: {type(error).__name__}: {reason(error)}") from None
+        finally:
+            allowance.count()
 
     def _explain(self, request: Request, response: Response) -> BuilderError:
         failure = refusal(request, response, drain(response))

@@ -1,0 +1,139 @@
+"""A server that sends a byte now and then: it is never silent, and must not hold anybody."""
+
+from collections.abc import Callable
+
+import pytest
+
+from builder.adapters.registry.client import RegistryClient
+from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
+from builder.digest import Digest
+from builder.errors import AuthError, NetworkError
+from builder.oci import OCI_MANIFEST, Descriptor
+from builder.reference import Reference
+from tests.registry.conftest import Clock, MakeClient
+from tests.registry.images import tiny_image
+from tests.standin.dripping import BODY, CHUNKED, FIELDS, HEAD, dripping
+from tests.standin.registry import Call, Reply, StandIn
+
+IMAGE = tiny_image()
+SILENCE = 0.4
+HINT = "it is overloaded, or something in between is: try again later"
+
+
+def client_of(host: str, **settings: float) -> RegistryClient:
+    """On the real clock: an answer may take 0.8 s."""
+    hosts = {host: HostConfiguration(read_timeout=SILENCE)}
+    return RegistryClient(RegistryConfiguration(hosts=hosts, **settings))  # type: ignore[arg-type]  # floats all
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(FIELDS, id="head"),
+        pytest.param(BODY, id="body"),
+        pytest.param(CHUNKED, id="chunked body"),
+    ],
+)
+def test_an_answer_that_comes_byte_by_byte_ends_and_is_not_asked_for_again(
+    parts: list[bytes],
+) -> None:
+    with dripping(parts) as server, client_of(server.host) as client:
+        with pytest.raises(NetworkError) as caught:
+            client.tags(Reference.parse(f"{server.host}/team/app"))
+        assert caught.value.message == (
+            f"{server.host}/team/app: tags: http://{server.host}/v2/team/app/tags/list: no whole"
+            " answer within 0.8 s"
+        )
+        assert caught.value.hint == HINT
+        assert len(server.asked) == 1
+
+
+def test_a_manifest_is_an_answer_and_the_next_source_is_asked(registry: StandIn) -> None:
+    manifest = IMAGE.manifest
+    digest = registry.add_manifest("team/app", manifest.raw, media_type=OCI_MANIFEST, tag="t")
+    with dripping(BODY) as mirror:
+        hosts = {
+            registry.host: HostConfiguration(mirrors=(mirror.host,)),
+            mirror.host: HostConfiguration(read_timeout=SILENCE),
+        }
+        with RegistryClient(RegistryConfiguration(hosts=hosts)) as client:
+            reference = Reference.parse(f"{registry.host}/team/app@{digest}")
+            assert client.manifest(reference).raw == manifest.raw
+        assert len(mirror.asked) == 1
+
+
+def test_a_refusal_that_does_not_end_has_said_enough_by_its_status() -> None:
+    refusal = [part.replace(b"200 OK", b"403 Forbidden") for part in BODY]
+    with dripping(refusal) as server, client_of(server.host) as client:
+        with pytest.raises(AuthError):
+            client.tags(Reference.parse(f"{server.host}/team/app"))
+        assert len(server.asked) == 1
+
+
+def test_a_blob_may_take_as_long_as_it_comes() -> None:
+    data = b"0123456789"
+    descriptor = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(data), size=len(data))
+    head = HEAD + b"Content-Length: 10\r\n\r\n"
+    parts = [head, *(data[at : at + 1] for at in range(10))]
+    with dripping(parts, gap=0.1) as server, client_of(server.host) as client:
+        reference = Reference.parse(f"{server.host}/team/app")
+        assert b"".join(client.blob(reference, descriptor)) == data
+
+
+def test_silence_is_still_the_end_of_an_attempt(clock: Clock, make_client: MakeClient) -> None:
+    with dripping([HEAD], gap=5) as server:
+        hosts = {server.host: HostConfiguration(read_timeout=0.05)}
+        with pytest.raises(NetworkError, match="no answer in time"):
+            make_client(hosts=hosts, attempts=2).tags(Reference.parse(f"{server.host}/team/app"))
+        assert (len(server.asked), len(clock.naps)) == (2, 1)
+
+
+def slowly(clock: Clock, seconds: float) -> Callable[[Call], Reply | None]:
+    """An answer as it would be, after a while."""
+
+    def answer(call: Call) -> None:
+        clock.seconds += seconds
+
+    return answer
+
+
+def test_what_one_host_takes_in_all_can_be_limited(
+    registry: StandIn, other: StandIn, clock: Clock, make_client: MakeClient
+) -> None:
+    for server in (registry, other):
+        server.add_manifest("a/b", IMAGE.manifest.raw, media_type=OCI_MANIFEST, tag="t")
+    registry.on("HEAD", ".*", slowly(clock, 40), forever=True)
+    client = make_client(host_limit=100.0)
+    tag = Reference.parse(f"{registry.host}/a/b:t")
+    for _ in range(3):
+        client.resolve(tag)
+    with pytest.raises(NetworkError) as caught:
+        client.resolve(tag)
+    assert caught.value.message == (
+        f"{tag}: http://{registry.host}/v2/a/b/manifests/t: {registry.host} has taken over 100 s"
+        " for its answers in all"
+    )
+    assert caught.value.hint == HINT
+    assert len(registry.calls) == 3
+    client.resolve(Reference.parse(f"{other.host}/a/b:t"))
+
+
+def test_what_a_host_wants_to_be_waited_for_counts(
+    registry: StandIn, clock: Clock, make_client: MakeClient
+) -> None:
+    busy = Reply(status=429, headers={"Retry-After": "30"})
+    registry.on("HEAD", ".*", busy, forever=True)
+    with pytest.raises(NetworkError, match="has taken over 20 s"):
+        make_client(host_limit=20.0).resolve(Reference.parse(f"{registry.host}/a/b:t"))
+    assert (clock.naps, len(registry.calls)) == ([30.0], 1)
+
+
+def test_so_do_blobs() -> None:
+    data = b"x" * 10_000
+    descriptor = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(data), size=len(data))
+    parts = [HEAD + b"Content-Length: 10000\r\n\r\n", *([b"x"] * 10_000)]
+    with dripping(parts) as server, client_of(server.host, host_limit=0.4) as client:
+        reference = Reference.parse(f"{server.host}/team/app")
+        with pytest.raises(NetworkError, match="has taken over 0 s for its answers in all"):
+            b"".join(client.blob(reference, descriptor))
+        assert len(server.asked) == 1
