@@ -141,6 +141,18 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
             id="a pax length of nothing",
         ),
         pytest.param(
+            header(b"x", flag=b"x", size=b"27") + padded(b"no-blank-in-20=letters\n") + OK,
+            "t: byte 512: a malformed pax record: b'no-blank-in-20=letters\\n'",
+            id="a pax record without a length",
+        ),
+        pytest.param(
+            header(b"x", flag=b"x", size=b"41")
+            + padded(b"7 a=bc\n" + b"no-blank-in-20=letters\n\n\n\n")
+            + OK,
+            "t: byte 512: a malformed pax record: b'no-blank-in-20=letters\\n\\n\\n\\n'",
+            id="a second pax record without a length",
+        ),
+        pytest.param(
             header(b"x", flag=b"x", size=b"7777777"),
             "t: byte 0: an extended header of 2097151 bytes, the limit is 1048576",
             id="a pax bomb",
