@@ -7,6 +7,7 @@ from builder.errors import IntegrityError
 from tests.scan.archives import END, header, members, padded, pax
 
 OK = header(b"ok")
+GNU = b"ustar  \0"
 CUT = "fetch it again; if it stays so, its maker did not finish it"
 
 
@@ -147,7 +148,7 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
         ),
         pytest.param(
             header(b"x", flag=b"x", size=b"41")
-            + padded(b"7 a=bc\n" + b"no-blank-in-20=letters\n\n\n\n")
+            + padded(b"7 a=bc\nno-blank-in-20=letters" + b"\n" * 4)
             + OK,
             "t: byte 512: a malformed pax record: b'no-blank-in-20=letters\\n\\n\\n\\n'",
             id="a second pax record without a length",
@@ -161,6 +162,52 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
             header(b"L", flag=b"L", size=b"10002") + padded(b"n" * 4098) + OK,
             "t: byte 5120: a path of 4098 bytes, the limit is 4096",
             id="a path beyond PATH_MAX",
+        ),
+        pytest.param(
+            header(b"f", size=b"\0" + b"5") + padded(b"12345"),
+            "t: byte 0: size: expected an octal number, got"
+            " b'\\x005\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'",
+            id="a size behind a NUL",
+        ),
+        pytest.param(
+            header(b"d/"),
+            "t: byte 0: b'd/': a file to some unpackers, and a directory to others",
+            id="a file with a slash at its end",
+        ),
+        pytest.param(
+            header(b"d/", flag=b"7"),
+            "t: byte 0: b'd/': a file to some unpackers, and a directory to others",
+            id="a contiguous file with a slash at its end",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"etc"),
+            "t: byte 0: time: expected an octal number, got b'etc" + "\\x00" * 9 + "'",
+            id="a prefix in the place of a GNU atime",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"0".ljust(12, b"\0") + b"etc"),
+            "t: byte 0: time: expected an octal number, got b'etc" + "\\x00" * 9 + "'",
+            id="a GNU ctime that is none",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"0".ljust(12, b"\0") + b"\x80" + b"\xff" * 11),
+            "t: byte 0: b'x': a time that is out of range",
+            id="a GNU ctime beyond everything",
+        ),
+        pytest.param(
+            header(b"x", flag=b"3", device=b"1".ljust(8, b"\0") + b"3", magic=b""),
+            "t: byte 0: b'x' is the character device 0:0, which overlayfs takes as deleted",
+            id="a device in v7, which has no numbers of them",
+        ),
+        pytest.param(
+            header(b"x", flag=b"3", device=b"10000".ljust(8, b"\0") + b"4000000"),
+            "t: byte 0: b'x' is the character device 0:0, which overlayfs takes as deleted",
+            id="a device whose numbers are 0 to the kernel",
+        ),
+        pytest.param(
+            pax((b"path", b"x")) + pax((b"comment", b"y"), flag=b"g") + OK,
+            "t: byte 1024: a global header between an extended header and its member",
+            id="a global header before the member of a pax header",
         ),
         pytest.param(
             header(b"V", flag=b"V"),
