@@ -7,6 +7,7 @@ import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration
+from builder.adapters.registry.failures import Interrupted
 from builder.digest import Digest
 from builder.errors import AuthError, IntegrityError, NetworkError
 from builder.oci import Descriptor
@@ -317,6 +318,25 @@ def test_content_that_is_too_long_or_too_short_is_not_stored(
         descriptor = Descriptor(media_type="x", digest=Digest.of(data[:wanted]), size=wanted)
         with pytest.raises(IntegrityError, match="the content to push"):
             chunking.push_blob(target(registry), descriptor, io.BytesIO(data))
+    assert (registry.blobs, registry.uploads) == ({}, {})
+
+
+@pytest.mark.parametrize("kind", [IntegrityError, NetworkError, Interrupted, OSError])
+def test_an_upload_whose_content_does_not_come_is_not_left_open(
+    chunking: RegistryClient, registry: StandIn, kind: type[Exception]
+) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() >= 2 * CHUNK:
+                raise kind("the source has no more")
+            return super().read(size)
+
+        def seekable(self) -> bool:
+            return False
+
+    with pytest.raises(kind, match="the source has no more"):
+        chunking.push_blob(target(registry), describe(BIG), Broken(BIG))
+    assert verbs(registry).startswith("HEAD POST PATCH PATCH DELETE")
     assert (registry.blobs, registry.uploads) == ({}, {})
 
 
