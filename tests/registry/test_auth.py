@@ -149,6 +149,18 @@ def test_a_token_without_a_lifetime_lives_for_a_minute(
     assert len(tokens.given) == 2
 
 
+def test_a_token_for_ever_lives_for_a_day(
+    client: RegistryClient, registry: StandIn, tokens: TokenService, clock: Clock
+) -> None:
+    tokens.lifetime = 10**400
+    for _ in range(2):
+        client.resolve(tag(registry))
+        assert len(tokens.given) == 1
+        clock.seconds += 24 * 60 * 60 - 6
+    client.resolve(tag(registry))
+    assert len(tokens.given) == 2
+
+
 def test_a_token_that_is_refused_is_replaced_once(
     client: RegistryClient, registry: StandIn, tokens: TokenService
 ) -> None:
