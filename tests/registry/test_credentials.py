@@ -126,6 +126,15 @@ class TestHelper:
     def config(self, **document: Any) -> DockerConfig:
         return config(self.directory, document)
 
+    def test_a_helper_that_may_not_be_run_is_named(self) -> None:
+        (self.directory / "docker-credential-keys").write_text("#!/bin/sh\n")
+        with pytest.raises(EnvironmentFault) as caught:
+            self.config(credsStore="keys").get("ghcr.io")
+        assert caught.value.message == (
+            f"{self.directory}/config.json: the credential helper 'docker-credential-keys' cannot"
+            " be run: Permission denied"
+        )
+
     def test_the_helper_of_the_host_wins_and_is_asked_once(self) -> None:
         self.install(
             "one",
