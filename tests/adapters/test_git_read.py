@@ -3,10 +3,13 @@
 import os
 import stat
 import subprocess
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from builder.adapters import git_objects
 from builder.adapters.git import GitMirror
 from builder.adapters.git_objects import Objects
 from builder.adapters.git_process import GitProcess
@@ -335,6 +338,29 @@ def test_a_small_commit_of_many_bytes_is_refused(upstream: Upstream, tmp_path: P
     with pytest.raises(IntegrityError) as caught:
         read_directory(upstream, commit, tmp_path)
     assert caught.value.message == f"it: {commit}: 'p': more than {256 << 20} bytes"
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_an_object_of_many_bytes_is_refused_before_it_is_read(
+    upstream: Upstream, mirrored: GitMirror, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A few bytes of a pack can stand for any number."""
+    monkeypatch.setattr(git_objects, "_BYTES", 1 << 20)
+    commit = upstream.commit("refs/heads/main", {"p/f": bytes(32 << 20)})
+    blob = git(upstream.path, "rev-parse", "main:p/f")
+    reads: dict[str, Callable[[], object]] = {
+        "file": lambda: mirrored.files(URL, commit, ("p/f",)),
+        "directory": lambda: mirrored.subtree(URL, commit, "p"),
+    }
+    tracemalloc.start()
+    try:
+        with pytest.raises(IntegrityError) as caught:
+            reads[what]()
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    at = f"object {blob}" if what == "file" else f"{commit}: 'p'"
+    assert caught.value.message == f"{URL}: {at}: more than {1 << 20} bytes"
 
 
 def test_a_commit_is_listed_with_directories_links_and_submodules(
