@@ -90,6 +90,16 @@ def test_an_index_with_another_file_is_an_integrity_error(tmp_path: Path, index:
     assert not (tmp_path / "cache" / DIGEST.hex).exists()
 
 
+def test_a_wheel_has_the_name_that_is_asked_for_whatever_the_index_calls_it(
+    tmp_path: Path, index: Path
+) -> None:
+    (index / FILENAME.capitalize()).write_bytes(WHEEL)
+    path = fetch(house(tmp_path))
+    assert path == tmp_path / "cache" / DIGEST.hex / FILENAME
+    assert path.read_bytes() == WHEEL
+    assert fetch(house(tmp_path, offline=True)) == path
+
+
 def test_a_wheel_that_the_index_lacks_is_gone(tmp_path: Path, index: Path) -> None:
     with pytest.raises(GoneError) as caught:
         fetch(house(tmp_path))
