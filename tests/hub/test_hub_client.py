@@ -2,6 +2,7 @@
 
 import json
 import logging
+from itertools import count
 
 import pytest
 
@@ -19,7 +20,7 @@ from builder.errors import (
 )
 from tests.hub.conftest import NAME, MakeClient
 from tests.standin.hub import StandInHub, blob_id, pointer
-from tests.standin.registry import Reply
+from tests.standin.registry import Call, Reply
 
 FILES = {
     "config.json": b"{}\n",
@@ -315,6 +316,25 @@ def test_a_listing_goes_on_at_the_hub_and_comes_to_an_end(
     hub.on("GET", "/api/.*", Reply(headers=headers, body=b"[]"), forever=True)
     with pytest.raises(kind, match=message):
         client.files(NAME, commit)
+
+
+def test_a_listing_of_ever_more_pages_is_not_read_to_its_end(
+    hub: StandInHub, client: HubClient, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.adapters.hub._PAGES_LIMIT", 20)
+    pages = count(1)
+
+    def page(_: Call) -> Reply:
+        if (number := next(pages)) > 30:
+            return Reply(status=500)
+        body = json.dumps([{"type": "directory", "path": f"d{number}"}]).encode()
+        return Reply(headers=JSON | {"Link": f'<?cursor={number}>; rel="next"'}, body=body)
+
+    hub.on("GET", "/api/.*", page, forever=True)
+    with pytest.raises(IntegrityError) as caught:
+        client.files(NAME, commit)
+    assert caught.value.message == f"model {NAME}: the hub's listing has over 20 pages"
+    assert next(pages) == 21
 
 
 def test_a_mirror_may_name_the_hub_itself_in_its_pages(
