@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
@@ -16,8 +17,9 @@ from builder.cli.settings import Settings
 from builder.cli.site import Site
 from builder.digest import Digest
 from builder.errors import NetworkError
-from builder.oci import DOCKER_MANIFEST, Family
-from builder.publish import publish
+from builder.oci import DOCKER_MANIFEST, Descriptor, Family
+from builder.ports import Registry
+from builder.publish import publish, send_blob
 from builder.reference import Reference
 from tests.flow.images import MadeImage, image, push, serve
 from tests.flow.worlds import BASE, REGISTRY, Tiny, base_image, blobs
@@ -206,6 +208,57 @@ def test_a_base_layer_that_its_origin_garbled_is_not_passed_on(
         assert str(lost) in done.first
         assert ("out", "it") not in other.manifests
         assert ("out", lost) not in other.blobs
+
+
+class OneBlob:
+    """As much of a registry as a copy asks. It answers once it has read the first bytes."""
+
+    def __init__(self, answer: bool | NetworkError) -> None:
+        self._answer = answer
+
+    def has_blob(self, _reference: Reference, _descriptor: Descriptor) -> bool:
+        return False
+
+    def push_blob(self, _target: Reference, _descriptor: Descriptor, content: BinaryIO) -> bool:
+        assert content.read(1)
+        if isinstance(self._answer, NetworkError):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [(True, "uploaded"), (False, "present"), (NetworkError("no"), None)],
+    ids=["taken", "there meanwhile", "refused"],
+)
+def test_a_copy_says_what_became_of_it_and_leaves_its_source_closed(
+    answer: bool | NetworkError, way: str | None
+) -> None:
+    closed = []
+
+    def source() -> Iterator[bytes]:
+        try:
+            while True:
+                yield b"bytes"
+        finally:
+            closed.append(True)
+
+    def send() -> str:
+        return send_blob(
+            Descriptor(media_type="x", digest=Digest.of(b""), size=9),
+            Reference.parse(TARGET),
+            sources=(),
+            chunks=source,
+            registry=cast("Registry", OneBlob(answer)),
+            progress=NoProgress(),
+        )
+
+    if way is None:
+        with pytest.raises(NetworkError):  # whoever has the error has its frames, too
+            send()
+    else:
+        assert send() == way
+    assert closed == [True]
 
 
 # --- real registries -----------------------------------------------------------------------------
