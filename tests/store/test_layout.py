@@ -137,6 +137,29 @@ def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path)
     assert _tree(tmp_path) == {"thesis.txt": b"mine"}
 
 
+@pytest.mark.parametrize("when", [1, 2], ids=["before the first look", "before the second"])
+def test_a_store_that_somebody_else_makes_meanwhile_is_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    (root / "blobs").mkdir()
+    (root / "blobs" / "sha256").mkdir()
+    other = FileStore(root)
+    looks: list[str] = []
+    real = os.listdir
+
+    def look(path: str) -> list[str]:
+        looks.append(path)
+        if len(looks) == when:
+            other.put(b"of another process")
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", look)
+    assert FileStore(root).has(Digest.of(b"of another process"))
+    assert len(looks) == when
+
+
 def test_blobs_without_a_mark_are_refused(files: FileStore) -> None:
     files.put(DATA)
     (files.paths.root / "oci-layout").unlink()
