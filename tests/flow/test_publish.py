@@ -24,6 +24,7 @@ from builder.reference import Reference
 from tests.flow.images import MadeImage, image, push, serve
 from tests.flow.worlds import BASE, REGISTRY, Tiny, base_image, blobs
 from tests.services import RunningRegistry
+from tests.standin.github import github, pull_document
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
 TARGET = f"{REGISTRY}/out:it"
@@ -338,6 +339,23 @@ def test_a_command_closes_the_connections_that_it_opened(tiny: Tiny, base: MadeI
     with site.at_work("it") as world:
         assert world.registry.resolve(Reference.parse(f"{REGISTRY}/base:t")).digest == base.digest
         assert len(_sockets() - before) == 2  # and the stand-in's end of it, in this process
+    _check_closed(before)
+
+
+def test_a_command_closes_the_connections_to_the_forge(tiny: Tiny) -> None:
+    with github() as forge:
+        forge.pulls["acme/vllm", 7] = pull_document(7, head="a" * 40)
+        forges = {"github.com": {"api": forge.api}}
+        tiny.document("builder.yaml", {"version": 1, "forges": forges})
+        site = Site(Settings(directory=tiny.root, store=tiny.store_path))
+        before = _sockets()
+        with site.looking() as world:
+            assert world.forge.pull("https://github.com/acme/vllm", 7) is not None
+            assert len(_sockets() - before) == 2
+        _check_closed(before)
+
+
+def _check_closed(before: set[str]) -> None:
     deadline = time.monotonic() + 10
     while (left := _sockets() - before) and time.monotonic() < deadline:
         time.sleep(0.01)  # until the stand-in has noticed
