@@ -153,6 +153,10 @@ class TestHelper:
         docker = self.config(credsStore="keys")
         assert known(docker.get("registry-1.docker.io")) == ("", "", "https://index.docker.io/v1/")
 
+    def test_a_helper_without_a_secret_has_none(self) -> None:
+        self.install("keys", 'echo "{\\"Username\\":\\"alice\\",\\"Secret\\":\\"\\"}"')
+        assert self.config(credsStore="keys").get("ghcr.io") is None
+
     def test_where_the_helper_has_none_the_file_is_looked_at(self) -> None:
         self.install("keys", "echo credentials not found in native keychain; exit 1")
         docker = self.config(credsStore="keys", auths={"ghcr.io": {"auth": pair("a:b")}})
