@@ -311,6 +311,29 @@ def test_a_damaged_local_mirror_is_an_integrity_error(upstream: Upstream, tmp_pa
         local(tmp_path, upstream.path).tree(URL, commit)
 
 
+def test_ssh_asks_nothing_and_gives_up_a_peer_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\nexit 255\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    mirror = GitMirror(tmp_path / "store", mirrors={}, offline=False)
+    with pytest.raises(NetworkError):
+        mirror.tree("ssh://git@host.invalid/acme/patches", "0" * 40)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked
+    for line in asked:
+        options = {word for word in line.split() if word.startswith("-o")}
+        assert options >= {
+            "-oBatchMode=yes",
+            "-oConnectTimeout=30",
+            "-oServerAliveInterval=15",
+            "-oServerAliveCountMax=4",
+        }
+
+
 @pytest.mark.parametrize(
     "repository",
     ["http://code.example/x", "git://code.example/x", "ext::sh -c x", "/srv/x", "--upload-pack=x"],
