@@ -236,7 +236,7 @@ class _Reader:
         return normal(path, at=self._at)
 
     def _text(self, link: bytes, path: str) -> str:
-        if not link or len(link) > PATH_LIMIT or b"\0" in link:
+        if not link or len(link) > PATH_LIMIT:  # a NUL ends it, or was refused, before
             self._refuse(f"{path!r}: a link target must have 1 to {PATH_LIMIT} bytes, got {link!r}")
         return link.decode("utf-8", "surrogateescape")
 

@@ -142,6 +142,12 @@ def test_pax_numbers_override_the_header_and_an_empty_value_does_not() -> None:
     assert (entry.uid, entry.gid, entry.size, content, rest) == (4_000_000_000, 0, 3, b"abc", [])
 
 
+def test_of_a_mode_only_the_permission_bits_count() -> None:
+    """Old writers put the kind of the file before them. The second time it comes from memory."""
+    data = header(b"a", mode=b"0177644") + header(b"b", mode=b"0177644") + END
+    assert [entry.mode for entry, _ in members(data)] == [0o7644, 0o7644]
+
+
 def test_large_numbers_in_base_256() -> None:
     uid = bytes([0x80]) + (3_000_000_000).to_bytes(7, "big")
     assert entries(header(b"f", uid=uid) + END)["f"].uid == 3_000_000_000
@@ -197,6 +203,9 @@ def test_content_that_nobody_takes_is_skipped_and_can_not_be_taken_later() -> No
     assert b"".join(second.chunks()) == b"B"
     with pytest.raises(RuntimeError, match="the content of 'a' has passed"):
         first.chunks()
+    assert list(reader) == []
+    with pytest.raises(RuntimeError, match="the content of 'b' has passed"):
+        second.chunks()
 
 
 def test_a_link_has_no_content_whatever_its_size_says() -> None:

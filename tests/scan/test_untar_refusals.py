@@ -210,6 +210,56 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
             id="a global header before the member of a pax header",
         ),
         pytest.param(
+            pax((b"uid", b"4294967295")) + OK,
+            "t: byte 1024: b'ok': size 0 or owner 4294967295:0 is out of range",
+            id="a user that means none",
+        ),
+        pytest.param(
+            pax((b"gid", b"4294967295")) + OK,
+            "t: byte 1024: b'ok': size 0 or owner 0:4294967295 is out of range",
+            id="a group that means none",
+        ),
+        pytest.param(
+            pax((b"size", b"9" * 21)) + OK,
+            "t: byte 512: pax size: expected digits, got b'999999999999999999999'",
+            id="more digits than any number of bytes has",
+        ),
+        pytest.param(
+            header(b"d/", flag=b"\0", magic=b"", size=b"1"),
+            "t: byte 0: the directory b'd/' has 1 bytes of content",
+            id="a directory of v7 with content",
+        ),
+        pytest.param(
+            (header(b"L", flag=b"L", size=b"2") + padded(b"y\0")) * 2 + OK,
+            "t: byte 1536: several extended headers for one member",
+            id="two long names",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.", b"x")) + OK,
+            "t: byte 512: a pax record for an xattr named ''",
+            id="an xattr without a name",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.a\0b", b"x")) + OK,
+            "t: byte 512: a pax record for an xattr named 'a\\x00b'",
+            id="NUL in the name of an xattr",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.x", b"y"), flag=b"g") + OK,
+            "t: byte 512: the global pax record b'SCHILY.xattr.x', which unpackers disagree on",
+            id="a global xattr",
+        ),
+        pytest.param(
+            pax((b"GNU.sparse.major", b"1"), flag=b"g") + OK,
+            "t: byte 512: the global pax record b'GNU.sparse.major', which unpackers disagree on",
+            id="a global sparse record",
+        ),
+        pytest.param(
+            pax((b"", b"x")) + OK,
+            "t: byte 512: a malformed pax record: b'5 =x\\n'",
+            id="a pax record without a key",
+        ),
+        pytest.param(
             header(b"V", flag=b"V"),
             "t: byte 0: a member of type b'V', which is unknown",
             id="a volume label",
@@ -227,6 +277,12 @@ def test_a_truncated_archive_says_what_to_do() -> None:
     with pytest.raises(IntegrityError) as refused:
         members(OK)
     assert refused.value.hint == CUT
+
+
+def test_a_link_target_beyond_path_max_is_refused() -> None:
+    long = header(b"K", flag=b"K", size=b"10001") + padded(b"n" * 4097)
+    with pytest.raises(IntegrityError, match="'l': a link target must have 1 to 4096 bytes, got"):
+        members(long + header(b"l", flag=b"2") + END)
 
 
 def test_global_records_that_change_nothing_pass() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builder import durable
 from builder.adapters.store import FileStore, disk
 from builder.adapters.store.du import du
 from builder.adapters.store.gc import gc
@@ -173,6 +174,21 @@ def test_a_file_that_cannot_be_closed_is_closed_once(
     pending.drop()
     assert len(closed) == 1
     assert os.listdir(files.paths.tmp) == []
+
+
+def test_a_new_store_has_its_own_name_on_the_disk(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = durable.sync_directory
+
+    def sync(path: str) -> None:
+        real(path)
+        synced.append(path)
+
+    monkeypatch.setattr(durable, "sync_directory", sync)
+    files.put(b"first")
+    assert os.path.dirname(files.paths.real) in synced
 
 
 def test_bytes_are_durable_before_their_name_and_the_name_before_what_follows(
