@@ -136,6 +136,25 @@ def test_across_registries_the_base_is_copied_once(
     assert other.manifests["out", "it"] == other.manifests["out", "again"]
 
 
+def test_a_layer_that_an_image_has_twice_is_sent_once(
+    tiny: Tiny, registry: StandIn, other: StandIn
+) -> None:
+    twice = {"usr/lib/twice": bytes(5000)}
+    made = image(twice, BASE, twice)
+    serve(registry, made)
+    tiny.pin(made)
+    tiny.edit("it", "vllm/config.py", "128", "256")
+    tiny.variant("it", "it")
+    settings = {REGISTRY: {"location": registry.host}, "other.test": {"location": other.host}}
+    tiny.document("builder.yaml", {"version": 1, "registries": settings})
+    assert made.layers[0] == made.layers[2]
+    tiny.bake()
+    registry.calls.clear()
+    done = tiny.run("push", "it", "other.test/out:it", "--json")
+    assert done.json["blobs"] == {"present": 0, "mounted": 0, "uploaded": 4}
+    assert sorted(reads(registry)) == sorted({str(Digest.of(data)) for data in made.layers})
+
+
 def test_a_layer_that_the_target_has_is_not_read_from_the_origin(
     tiny: Tiny, registry: StandIn, base: MadeImage, other: StandIn
 ) -> None:
