@@ -213,6 +213,22 @@ def test_what_pip_brings_is_looked_at(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_what_pip_says_holds_no_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip hides passwords itself, where it sees that there is one."""
+    said = "ERROR: no such file at https://me:sesame@index.example/simple/demo/"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    with pytest.raises(NetworkError) as caught:
+        fetch(house(tmp_path))
+    assert caught.value.message == (
+        f"wheel {FILENAME}: pip download: no such file at https://index.example/simple/demo/"
+    )
+
+
 def test_offline_names_what_is_not_at_hand(tmp_path: Path, index: Path) -> None:
     (index / FILENAME).write_bytes(WHEEL)
     with pytest.raises(OfflineError) as caught:

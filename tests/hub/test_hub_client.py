@@ -318,6 +318,17 @@ def test_a_listing_goes_on_at_the_hub_and_comes_to_an_end(
         client.files(NAME, commit)
 
 
+def test_a_listing_of_more_files_than_any_model_has_is_refused(
+    hub: StandInHub, client: HubClient, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.adapters.hub._FILE_LIMIT", len(FILES))
+    assert len(client.files(NAME, commit)) == len(FILES)
+    monkeypatch.setattr("builder.adapters.hub._FILE_LIMIT", len(FILES) - 1)
+    with pytest.raises(IntegrityError) as caught:
+        client.files(NAME, commit)
+    assert caught.value.message == f"model {NAME}: over {len(FILES) - 1} files"
+
+
 def test_a_listing_of_ever_more_pages_is_not_read_to_its_end(
     hub: StandInHub, client: HubClient, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
