@@ -20,7 +20,7 @@ from builder.errors import (
 )
 from tests.hub.conftest import NAME, MakeClient
 from tests.standin.hub import StandInHub, blob_id, pointer
-from tests.standin.registry import Call, Reply
+from tests.standin.registry import Call, Reply, stand_in
 
 FILES = {
     "config.json": b"{}\n",
@@ -164,6 +164,20 @@ def test_what_is_not_there_is_gone(hub: StandInHub, make_client: MakeClient, com
         client.revision("Team/Other", "main")
 
 
+def test_what_another_host_does_not_have_is_not_gone_from_the_hub(
+    hub: StandInHub, client: HubClient, commit: str
+) -> None:
+    with stand_in() as storage:
+        elsewhere = {"Location": f"http://{storage.host}/lost"}
+        hub.on("GET", ".*/resolve/.*", Reply(status=302, headers=elsewhere))
+        with pytest.raises(NetworkError) as caught:
+            client.read(NAME, commit, "config.json", limit=9)
+        assert caught.value.message == (
+            f"model {NAME}: config.json: {storage.host} answered 404 Not Found"
+        )
+        assert caught.value.hint == "try again; HF_ENDPOINT can name another hub to ask"
+
+
 def test_a_renamed_model_is_found_and_its_name_told(
     hub: StandInHub, client: HubClient, commit: str
 ) -> None:
@@ -222,7 +236,8 @@ def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt2", "a/b/c", "../x", "a/..", "", "a b/c", "a/b?x=1", "-a/b", "a/b\n", "ä/b"]
+    "name",
+    ["gpt2", "a/b/c", "../x", "a/..", "a/b..c", "", "a b/c", "a/b?x=1", "-a/b", "a/b\n", "ä/b"],
 )
 def test_a_name_that_is_none_is_not_asked_for(
     hub: StandInHub, client: HubClient, name: str
