@@ -1,6 +1,7 @@
 """A tar archive as a stream of 512-byte blocks, from chunks that are cut anywhere."""
 
 from collections.abc import Iterable, Iterator
+from zlib import adler32
 
 from builder.errors import IntegrityError
 
@@ -107,3 +108,23 @@ class Blocks:
         self._chunk = next(filter(None, self._chunks), b"")
         self._view = memoryview(self._chunk)
         return bool(self._chunk)
+
+
+def checksum(header: bytes) -> int:
+    """The unsigned sum of a header with its checksum field taken as blanks.
+
+    The low half of an Adler-32 is one more than the sum of the bytes modulo 65521, exact below
+    257 bytes: three calls into C instead of 512 steps of Python.
+    """
+    return (
+        (adler32(header[:148]) & 0xFFFF)
+        + (adler32(header[156:400]) & 0xFFFF)
+        + (adler32(header[400:]) & 0xFFFF)
+        + (8 * 0x20 - 3)
+    )
+
+
+def signed_checksum(header: bytes) -> int:
+    """The same of signed bytes, as some old writers summed; readers accept both."""
+    plain = header[:148] + b" " * 8 + header[156:]
+    return sum(byte - 256 if byte > 127 else byte for byte in plain)

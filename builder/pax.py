@@ -91,7 +91,7 @@ def records(data: bytes, *, at: str) -> Iterator[tuple[bytes, bytes]]:
         digits = data[position:blank] if blank > 0 else b""
         end = position + int(digits) if digits.isdigit() else 0
         key, equals, value = data[blank + 1 : end - 1].partition(b"=")
-        if not blank < end <= len(data) or data[end - 1] != 0x0A or not equals or not key:
+        if not 0 < blank < end <= len(data) or data[end - 1] != 0x0A or not equals or not key:
             raise IntegrityError(
                 f"{at}: a malformed pax record: {data[position : position + 40]!r}"
             )

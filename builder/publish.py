@@ -111,7 +111,9 @@ def send_blob(
     if any(registry.mount(target, descriptor, source=source) for source in sources):
         return "mounted"
     _log.info("copying blob %s (%d bytes)", descriptor.digest, descriptor.size)
-    with progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task:
-        stream = ChunkReader(counted(chunks(), task))
-        registry.push_blob(target, descriptor, cast("BinaryIO", stream))
-    return "uploaded"
+    with (
+        progress.task(f"copy {descriptor.digest.short}", total=descriptor.size) as task,
+        ChunkReader(counted(chunks(), task)) as stream,
+    ):
+        sent = registry.push_blob(target, descriptor, cast("BinaryIO", stream))
+    return "uploaded" if sent else "present"

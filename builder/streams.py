@@ -1,7 +1,7 @@
 """Chunks on their way: counted for progress, or read as a file."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from builder.digest import CHUNK, Digest
@@ -26,7 +26,8 @@ def stored(digest: Digest, store: Store) -> Iterator[bytes]:
 
 
 class ChunkReader(io.RawIOBase):
-    """Chunks as a file, to be read once. What the chunks raise at their end, reading raises."""
+    """Chunks as a file, to be read once. What the chunks raise at their end, reading raises.
+    Closing it closes where they come from: who stops early leaves no connection open."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -46,3 +47,8 @@ class ChunkReader(io.RawIOBase):
         target[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+    def close(self) -> None:
+        if isinstance(self._chunks, Generator):
+            self._chunks.close()
+        super().close()

@@ -11,10 +11,9 @@ the end), the archive is refused.
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
-from zlib import adler32
+from typing import NoReturn, TypeAlias
 
-from builder.blocks import BLOCK, Blocks
+from builder.blocks import BLOCK, Blocks, checksum, signed_checksum
 from builder.digest import Digest, Hasher
 from builder.errors import IntegrityError
 from builder.pax import Extended
@@ -33,11 +32,12 @@ ID_LIMIT = 0xFFFF_FFFE
 
 _HEADER = struct.Struct("100s24s12s12x8sc100s8s64x8s8s155s12s")
 _OWNERS = 1000
+_Owner: TypeAlias = tuple[int, int, int]
 _ZEROS = bytes(BLOCK)
 _KINDS = {
     b"0": Kind.FILE,
     b"\0": Kind.FILE,
-    b"7": Kind.FILE,  # "contiguous": every reader takes it as a regular file
+    b"7": Kind.FILE,  # "contiguous": a regular file, to readers that take it at all
     b"1": Kind.HARDLINK,
     b"2": Kind.SYMLINK,
     b"3": Kind.CHARACTER,
@@ -45,6 +45,8 @@ _KINDS = {
     b"5": Kind.DIRECTORY,
     b"6": Kind.FIFO,
 }
+_USTAR = b"ustar\0"
+_GNU = b"ustar  \0"
 _PLAIN = frozenset({Kind.FILE, Kind.DIRECTORY})  # most entries by far, and none has a target
 
 
@@ -117,16 +119,17 @@ class _Reader:
         self._stream = stream
         self._at = at
         self._count = 0
-        self._owners: dict[bytes, tuple[int, int, int]] = {}
+        self._owners: dict[bytes, _Owner] = {}
         self._extended: Extended | None = None
 
     def entry(self, header: bytes) -> Entry | None:
         """The entry that a header begins; ``None`` for extended headers and the root itself."""
-        name, owner, size, checksum, flag, link, magic, major, minor, prefix, tail = _HEADER.unpack(
+        name, owner, size, stated, flag, link, magic, major, minor, prefix, tail = _HEADER.unpack(
             header
         )
-        if _sum(header) != self._number(checksum, "checksum"):
-            self._check_signed(header, self._number(checksum, "checksum"))
+        wanted = self._number(stated, "checksum")
+        if wanted != (got := checksum(header)) and wanted != signed_checksum(header):
+            self._refuse(f"not a tar header: its checksum is {got}, its field says {wanted}")
         length = self._number(size, "size")
         kind = _KINDS.get(flag)
         if kind is None:
@@ -135,26 +138,39 @@ class _Reader:
         self._count += 1
         if self._count > ENTRY_LIMIT:
             self._refuse(f"more than {ENTRY_LIMIT} members")
-        if prefix[0] and magic == b"ustar\x0000":
-            # Old star writes atime and ctime behind a shorter prefix and signs with "tar".
-            part = prefix[:131] if tail[8:] == b"tar\0" else prefix
-            name = part.partition(b"\0")[0] + b"/" + name.partition(b"\0")[0]
-        else:
-            name = name.partition(b"\0")[0]
+        name = name.partition(b"\0")[0]
+        if prefix[0] or prefix[12]:
+            name = self._prefixed(name, magic, prefix, tail)
         if kind is Kind.CHARACTER and not (
-            self._number(major, "device") or self._number(minor, "device")
+            (magic[:6] == _USTAR or magic == _GNU)  # v7 has no numbers of devices
+            # The kernel has 12 and 20 bits of them.
+            and (self._number(major, "device") & 0xFFF or self._number(minor, "device") & 0xF_FFFF)
         ):
             self._refuse(f"{name!r} is the character device 0:0, which overlayfs takes as deleted")
         return self._made(
             kind=kind,
+            v7=flag == b"\0",
             name=name,
             link=link.partition(b"\0")[0],
             size=length,
             owner=self._owners.get(owner) or self._owner(owner),
         )
 
+    def _prefixed(self, name: bytes, magic: bytes, prefix: bytes, tail: bytes) -> bytes:
+        """A name with what stands before it in another field, whatever the version says: no reader
+        looks at that."""
+        if magic[:6] == _USTAR:
+            # Old star writes atime and ctime behind a shorter prefix and signs with "tar".
+            part = prefix[:131] if tail[8:] == b"tar\0" else prefix
+            return part.partition(b"\0")[0] + b"/" + name if part[0] else name
+        if magic == _GNU:  # atime and ctime; where they are no numbers, Go takes them for a prefix
+            for start in (0, 12):
+                if prefix[start] and self._number(prefix[start : start + 12], "time") >> 63:
+                    self._refuse(f"{name!r}: a time that is out of range")
+        return name
+
     def _made(
-        self, *, kind: Kind, name: bytes, link: bytes, size: int, owner: tuple[int, int, int]
+        self, *, kind: Kind, v7: bool, name: bytes, link: bytes, size: int, owner: _Owner
     ) -> Entry | None:
         """The entry of these fields, as far as no extended header overrides them."""
         extended, self._extended = self._extended, None
@@ -171,6 +187,8 @@ class _Reader:
             self._refuse(f"{name!r}: size {size} or owner {uid}:{gid} is out of range")
         if kind is Kind.FILE and name.endswith(b"/"):  # how v7 writes a directory
             kind = Kind.DIRECTORY
+            if not v7:
+                self._refuse(f"{name!r}: a file to some unpackers, and a directory to others")
             if size:
                 self._refuse(f"the directory {name!r} has {size} bytes of content")
         if kind is not Kind.FILE:  # Go: such a header has no data, whatever its size says
@@ -218,7 +236,7 @@ class _Reader:
         return normal(path, at=self._at)
 
     def _text(self, link: bytes, path: str) -> str:
-        if not link or len(link) > PATH_LIMIT or b"\0" in link:
+        if not link or len(link) > PATH_LIMIT:  # a NUL ends it, or was refused, before
             self._refuse(f"{path!r}: a link target must have 1 to {PATH_LIMIT} bytes, got {link!r}")
         return link.decode("utf-8", "surrogateescape")
 
@@ -231,6 +249,8 @@ class _Reader:
             )
         if length > EXTENDED_LIMIT:
             self._refuse(f"an extended header of {length} bytes, the limit is {EXTENDED_LIMIT}")
+        if flag == b"g" and self._extended is not None:
+            self._refuse("a global header between an extended header and its member")
         place = f"{self._at}: byte {self._stream.position}"
         self._stream.body(length)
         data = self._stream.exactly(length)
@@ -242,7 +262,7 @@ class _Reader:
             self._extended = Extended()
         self._extended.take(flag, data, at=place)
 
-    def _owner(self, fields: bytes) -> tuple[int, int, int]:
+    def _owner(self, fields: bytes) -> _Owner:
         """Mode, uid and gid, which are the same few for most members."""
         mode, uid, gid = (
             self._number(fields[start : start + 8], what)
@@ -263,33 +283,10 @@ class _Reader:
                 return int(digits, 8)
         except ValueError:
             digits = field
-        if digits:
+        if digits or field.strip(b"\0 "):  # behind a NUL: Go reads it, others do not
             self._refuse(f"{what}: expected an octal number, got {field!r}")
         return 0
-
-    def _check_signed(self, header: bytes, wanted: int) -> None:
-        # Some old writers summed signed bytes; readers accept both.
-        plain = header[:148] + b" " * 8 + header[156:]
-        signed = sum(byte - 256 if byte > 127 else byte for byte in plain)
-        if signed != wanted:
-            self._refuse(
-                f"not a tar header: its checksum is {_sum(header)}, its field says {wanted}"
-            )
 
     def _refuse(self, what: str) -> NoReturn:
         position = max(0, self._stream.position - BLOCK)
         raise IntegrityError(f"{self._at}: byte {position}: {what}")
-
-
-def _sum(header: bytes) -> int:
-    """The unsigned sum of a header with its checksum field taken as blanks.
-
-    The low half of an Adler-32 is one more than the sum of the bytes modulo 65521, exact below
-    257 bytes: three calls into C instead of 512 steps of Python.
-    """
-    return (
-        (adler32(header[:148]) & 0xFFFF)
-        + (adler32(header[156:400]) & 0xFFFF)
-        + (adler32(header[400:]) & 0xFFFF)
-        + (8 * 0x20 - 3)
-    )

@@ -203,6 +203,17 @@ class TestManifest:
                 id="an index that is a manifest too",
             ),
             pytest.param(
+                {"schemaVersion": 2, "manifests": [], "mediaType": OCI_INDEX, "config": CONFIG},
+                None,
+                f"m: expected an image index, got '{OCI_INDEX}'",
+                id="an index with a config",
+            ),
+            pytest.param(
+                {"schemaVersion": 2, "manifests": [], "mediaType": OCI_INDEX, "layers": []}, None,
+                f"m: expected an image index, got '{OCI_INDEX}'",
+                id="an index with layers",
+            ),
+            pytest.param(
                 MANIFEST | {"mediaType": "application/vnd.oci.artifact.manifest.v1+json"}, None,
                 "m: expected an image manifest, got"
                 " 'application/vnd.oci.artifact.manifest.v1+json'",
@@ -297,6 +308,11 @@ class TestIndex:
         assert found.select(AMD64, at="i").size == 1
         assert found.select(ARM64, at="i").size == 2
         assert found.select(Platform("linux", "arm64", "v8"), at="i").size == 2
+
+    def test_another_variant_than_the_one_asked_for_is_not_taken(self) -> None:
+        found = index(entry({"os": "linux", "architecture": "arm64", "variant": "v9"}, 1))
+        with pytest.raises(IntegrityError, match="0 manifests for platform 'linux/arm64/v8'"):
+            found.select(Platform("linux", "arm64", "v8"), at="i")
 
     def test_an_exact_match_goes_before_a_variant(self) -> None:
         found = index(

@@ -60,6 +60,10 @@ class ForgeClient:
         self._sleep, self._now = sleep, now
         self._transport = Transport(RegistryConfiguration(offline=offline), sleep=sleep, now=now)
 
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        self._transport.close()
+
     def pull(self, repository: str, number: int) -> PullFacts | None:
         """See :meth:`builder.upstream.Forge.pull`.
 

@@ -50,6 +50,12 @@ class ForgeProposals:
 
     def open_or_update(self, *, head: str, base: str, title: str, body: str) -> Proposal:
         """See :meth:`builder.upstream.Proposals.open_or_update`."""
+        try:
+            return self._open_or_update(head, base, title, body)
+        finally:
+            self._transport.close()
+
+    def _open_or_update(self, head: str, base: str, title: str, body: str) -> Proposal:
         query = urlencode({"head": f"{self._place.owner}:{head}", "state": "all", "per_page": 100})
         found = self._call("GET", f"pulls?{query}", head)
         ours = [item for item in _each(found, at=head) if item["head"]["ref"] == head]

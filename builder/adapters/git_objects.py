@@ -17,7 +17,8 @@ _PATH = 4096
 _SUBTREE_FILES = 20_000
 """The most files and directories that are taken from below one directory. (A tree may name one of
 its subtrees many times: a few hundred bytes can stand for any number of files.)"""
-_SUBTREE_BYTES = 256 << 20
+_BYTES = 256 << 20
+"""The most bytes that are read of one object, and of all files below one directory."""
 _LISTED = 200_000
 """The most entries of a commit that are listed; as above."""
 _TOGETHER = 256
@@ -52,17 +53,18 @@ class Objects:
         """The type and content of an object.
 
         Raises:
-            IntegrityError: The mirror lacks it, or git cannot read it.
+            IntegrityError: The mirror lacks it, git cannot read it, or it is larger than any that
+                is wanted.
         """
         self._ask((object_id,))
-        return self._answer(object_id)
+        return self._answer(object_id, left=_BYTES, at=f"{self._at}: object {object_id}")
 
     def _ask(self, object_ids: Sequence[str]) -> None:
         asked = _pipe(self._child.stdin)
         asked.write("".join(f"{object_id}\n" for object_id in object_ids).encode())
         asked.flush()
 
-    def _answer(self, object_id: str) -> tuple[str, bytes]:
+    def _answer(self, object_id: str, *, left: int, at: str) -> tuple[str, bytes]:
         answers = _pipe(self._child.stdout)
         header = answers.readline().split()
         if len(header) != 3:
@@ -71,7 +73,9 @@ class Objects:
                 f"{self._at}: object {object_id} cannot be read: {said}",
                 hint=f"the mirror is damaged; remove {str(self._bare)!r} to fetch it again",
             )
-        data = answers.read(int(header[2]))
+        if (size := int(header[2])) > left:
+            raise IntegrityError(f"{at}: more than {_BYTES} bytes")
+        data = answers.read(size)
         answers.read(1)
         return header[1].decode(), data
 
@@ -123,15 +127,13 @@ class Objects:
             raise IntegrityError(f"{at}: is no directory")
         found = sorted(self._walk(tree, at=at))
         files: list[GitFile] = []
-        size = 0
+        left = _BYTES
         for start in range(0, len(found), _TOGETHER):
             part = found[start : start + _TOGETHER]
             self._ask([object_id for _, _, object_id in part])
             for name, kind, object_id in part:
-                _, data = self._answer(object_id)
-                size += len(data)
-                if size > _SUBTREE_BYTES:
-                    raise IntegrityError(f"{at}: more than {_SUBTREE_BYTES} bytes")
+                _, data = self._answer(object_id, left=left, at=at)
+                left -= len(data)
                 files.append(_file(name, kind, data, at=f"{at}: {name!r}"))
         return GitSubtree(tree=tree, files=tuple(files))
 

@@ -190,7 +190,9 @@ class GitProcess:
                 "GIT_TERMINAL_PROMPT": "0",
                 "GIT_ASKPASS": "true",
                 "SSH_ASKPASS": "true",
-                "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30",
+                # As lowSpeedTime of http: a peer that is gone is given up after a minute.
+                "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30"
+                " -oServerAliveInterval=15 -oServerAliveCountMax=4",
                 "LC_ALL": "C",
             }
         return self._environment

@@ -40,6 +40,8 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9_][\w.-]{0,95}", re.ASCII
 _ANSWERS = frozenset({200, 401, 403, 404, 410})
 _JSON_LIMIT = 16 << 20
 _FILE_LIMIT = 100_000
+_PAGES_LIMIT = 2000
+"""The hub gives 1000 entries a page, directories among them."""
 _REFUSAL_LIMIT = 64 << 10
 """What a refusal may take, however small the file is that was asked for."""
 _LESS = "wait, or log in with HF_TOKEN: the hub allows more to known users"
@@ -145,6 +147,8 @@ class HubClient:
             if url in seen:
                 raise IntegrityError(f"{what}: the pages of the hub's listing go in a circle")
             seen.add(url)
+            if len(seen) > _PAGES_LIMIT:
+                raise IntegrityError(f"{what}: the hub's listing has over {_PAGES_LIMIT} pages")
             value, response = self._json(what, url, revision=commit)
             if not isinstance(value, list):
                 raise odd(what, value)

@@ -2,7 +2,8 @@
 
 A file is written under the name of its digest, so that whoever comes back after a kill finds what
 is there already: it is hashed, and the rest is asked for. Only a whole and verified file gets its
-name.
+name; a whole one that is another is dropped. An answer that cannot be of the file (a login page)
+costs nothing of what is there.
 """
 
 import fcntl
@@ -71,16 +72,13 @@ def _brought(
     with file.part.open("a+b") as part:
         _take_up(part, hasher, file.size, advance)
         descriptor = Descriptor(media_type=_MEDIA_TYPE, digest=file.digest, size=file.size)
-        try:
-            if hasher.size < file.size:
-                for chunk in resumed(transport, request, descriptor, hasher):
-                    part.write(chunk)
-                    advance(len(chunk))
-            if (got := hasher.digest()) != file.digest:
-                raise IntegrityError(f"{request.what}: expected {file.digest}, got {got}")
-        except IntegrityError:
+        if hasher.size < file.size:
+            for chunk in resumed(transport, request, descriptor, hasher):
+                part.write(chunk)
+                advance(len(chunk))
+        if (got := hasher.digest()) != file.digest:
             file.part.unlink()
-            raise
+            raise IntegrityError(f"{request.what}: expected {file.digest}, got {got}")
         part.flush()
         os.fsync(part.fileno())
     file.target.parent.mkdir(parents=True, exist_ok=True)

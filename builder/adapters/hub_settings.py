@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from builder.adapters.registry.configuration import is_loopback
 from builder.errors import EnvironmentFault
 from builder.value import field, value
 
@@ -35,12 +36,16 @@ class HubSettings:
         ``HF_HUB_OFFLINE``.
 
         Raises:
-            EnvironmentFault: ``HF_ENDPOINT`` is no address, or what should be a token is none.
+            EnvironmentFault: ``HF_ENDPOINT`` is no address, or would get a token without TLS; or
+                what should be a token is none.
         """
         token, place = _token(environment)
+        endpoint = _endpoint(environment)
+        if token is not None:
+            _check_secret(endpoint, place)
         forbidden = [name for name in _OFFLINE if _is_true(environment.get(name))]
         return cls(
-            endpoint=_endpoint(environment),
+            endpoint=endpoint,
             token=token,
             token_place=place,
             offline="--offline" if offline else next(iter(forbidden), None),
@@ -61,6 +66,16 @@ def _endpoint(environment: Mapping[str, str]) -> str:
             f"HF_ENDPOINT: expected https://HOST without credentials, got {told!r:.200}"
         )
     return text.rstrip("/")
+
+
+def _check_secret(endpoint: str, place: str) -> None:
+    """A token is for one host's eyes."""
+    parts = urlsplit(endpoint)
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise EnvironmentFault(
+            f"HF_ENDPOINT: {endpoint!r} is without TLS: others could read the token in {place}",
+            hint="write https://, or ask without a token: HF_HUB_DISABLE_IMPLICIT_TOKEN=1",
+        )
 
 
 def _token(environment: Mapping[str, str]) -> tuple[str | None, str]:

@@ -1,11 +1,18 @@
 """An OCI image layout on disk as the origin of a base. It is only read."""
 
-import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from builder import canonical
 from builder.digest import CHUNK, Digest, Hasher
-from builder.errors import BuilderError, GoneError, IntegrityError, ProjectError
+from builder.errors import (
+    BuilderError,
+    EnvironmentFault,
+    GoneError,
+    IntegrityError,
+    ProjectError,
+)
 from builder.oci import MANIFEST_LIMIT, Descriptor
 
 _LISTED = 3
@@ -34,15 +41,17 @@ class LayoutOrigin:
             if named := self._named():
                 error.hint = f"the image was made anew, or copied in part; the layout names {named}"
             raise
-        if path.stat().st_size > MANIFEST_LIMIT:
+        with _reading(path), path.open("rb") as file:
+            data = file.read(MANIFEST_LIMIT + 1)
+        if len(data) > MANIFEST_LIMIT:
             raise IntegrityError(f"{path}: over {MANIFEST_LIMIT} bytes, no manifest")
-        return digest.check(path.read_bytes(), at=str(path))
+        return digest.check(data, at=str(path))
 
     def blob(self, descriptor: Descriptor) -> Iterator[bytes]:
         """A blob in chunks, verified at its end."""
         path = self._path(descriptor.digest)
         hasher = Hasher()
-        with path.open("rb") as file:
+        with _reading(path), path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 hasher.update(chunk)
                 if hasher.size > descriptor.size:
@@ -56,7 +65,9 @@ class LayoutOrigin:
 
     def _path(self, digest: Digest) -> Path:
         path = self._root / "blobs" / "sha256" / digest.hex
-        if not path.is_file():
+        with _reading(path):
+            there = path.is_file()
+        if not there:
             raise GoneError(
                 f"{self._root}: no blob {digest} in the layout", hint="copy the image again"
             )
@@ -65,7 +76,17 @@ class LayoutOrigin:
     def _named(self) -> str:
         """The images that the layout names, for people; nothing where that cannot be read."""
         try:
-            named = json.loads((self._root / "index.json").read_bytes())["manifests"]
+            with (self._root / "index.json").open("rb") as file:
+                document = canonical.decode(file.read(MANIFEST_LIMIT + 1), at="index.json")
+            named = document["manifests"]
             return ", ".join(str(Digest.parse(item["digest"])) for item in named[:_LISTED])
-        except (OSError, ValueError, TypeError, LookupError, BuilderError):
+        except (OSError, TypeError, LookupError, BuilderError):
             return ""
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error

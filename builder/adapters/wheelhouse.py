@@ -65,7 +65,7 @@ class Wheelhouse:
         self._cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._cache, prefix="new-") as temporary:
             fresh = _download(Path(temporary), project, version, name, digest=digest, at=at)
-            self._keep(fresh, digest)
+            self._keep(fresh, digest, filename)
         return kept
 
     def keep(self, chunks: Iterator[bytes], *, filename: str, digest: Digest) -> Path:
@@ -83,7 +83,7 @@ class Wheelhouse:
                 os.fsync(file.fileno())
             if (got := hasher.digest()) != digest:
                 raise IntegrityError(f"wheel {filename}: expected {digest}, got {got}")
-            self._keep(fresh, digest)
+            self._keep(fresh, digest, filename)
         return kept
 
     def find(self, *, project: str, version: str | None, like: str | None) -> FoundWheel:
@@ -122,13 +122,13 @@ class Wheelhouse:
         if path.name != offer.filename:
             raise IntegrityError(f"{at}: pip offers {offer.filename!r} and brings {path.name!r}")
         digest = _hashed(path)
-        self._keep(path, digest)
+        self._keep(path, digest, path.name)
         return digest
 
-    def _keep(self, fresh: Path, digest: Digest) -> None:
+    def _keep(self, fresh: Path, digest: Digest, filename: str) -> None:
         directory = self._cache / digest.hex
         directory.mkdir(exist_ok=True)
-        fresh.replace(directory / fresh.name)
+        fresh.replace(directory / filename)
         durable.sync_directory(directory)
 
     def pack(self, path: str) -> bytes:

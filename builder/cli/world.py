@@ -170,11 +170,13 @@ class _Adapters:
         from builder.adapters.forge import ForgeClient
 
         environment = self.settings.environment
-        return ForgeClient(
+        client = ForgeClient(
             {item.host: item.api for item in self.ours.forges},
             token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
             offline=self.settings.offline,
         )
+        self.closing.callback(client.close)
+        return client
 
     def hub(self) -> "Hub":
         from builder.adapters.hub import HubClient

@@ -1,8 +1,10 @@
 """Getting a commit: by id, from branches, from pulls, from mirrors; and saying why it fails."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,24 +197,49 @@ def test_a_commit_that_came_with_another_one_is_not_fetched_again(
     assert len(remote.requests) == asked
 
 
-def test_two_processes_may_fetch_into_one_mirror(
+def test_the_lock_of_a_killed_process_stays_until_its_git_has_ended(
     upstream: Upstream, remote: Remote, tmp_path: Path
 ) -> None:
-    commits = [upstream.commit(f"refs/heads/b{n}", {"a": b"%d" % n}) for n in range(4)]
+    commit = upstream.commit("refs/heads/main", {"a": b"1"})
+    remote.held.clear()
+    running = started(tmp_path, remote, commit)
+    try:
+        for _ in range(500):
+            if sum(request.startswith("POST") for request in remote.requests) > 0:
+                break
+            time.sleep(0.02)
+    finally:
+        running.kill()
+        running.communicate()
+    (lock,) = (tmp_path / "store").glob("*.lock")
+    with lock.open("ab") as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remote.held.set()
+        fcntl.flock(file, fcntl.LOCK_EX)
+    assert mirror(tmp_path, remote).tree(URL, commit)
+
+
+def started(tmp_path: Path, remote: Remote, commit: str) -> "subprocess.Popen[bytes]":
+    """A process that prints the tree of a commit."""
     program = (
         "import sys; from pathlib import Path; from builder.adapters.git import GitMirror;"
         "m = GitMirror(Path(sys.argv[1]), mirrors={'https://code.example/': sys.argv[2]},"
         " offline=False);"
         f"print(m.tree({URL!r}, sys.argv[3]))"
     )
-    running = [
-        subprocess.Popen(
-            (sys.executable, "-c", program, str(tmp_path / "store"), remote.url, commit),
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        for commit in commits
-    ]
+    return subprocess.Popen(
+        (sys.executable, "-c", program, str(tmp_path / "store"), remote.url, commit),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_two_processes_may_fetch_into_one_mirror(
+    upstream: Upstream, remote: Remote, tmp_path: Path
+) -> None:
+    commits = [upstream.commit(f"refs/heads/b{n}", {"a": b"%d" % n}) for n in range(4)]
+    running = [started(tmp_path, remote, commit) for commit in commits]
     trees = [process.communicate()[0].decode().strip() for process in running]
     assert trees == [git(upstream.path, "rev-parse", f"{commit}^{{tree}}") for commit in commits]
 
@@ -309,6 +336,29 @@ def test_a_damaged_local_mirror_is_an_integrity_error(upstream: Upstream, tmp_pa
     (upstream.path / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(IntegrityError, match="cannot be read from"):
         local(tmp_path, upstream.path).tree(URL, commit)
+
+
+def test_ssh_asks_nothing_and_gives_up_a_peer_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\nexit 255\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    mirror = GitMirror(tmp_path / "store", mirrors={}, offline=False)
+    with pytest.raises(NetworkError):
+        mirror.tree("ssh://git@host.invalid/acme/patches", "0" * 40)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked
+    for line in asked:
+        options = {word for word in line.split() if word.startswith("-o")}
+        assert options >= {
+            "-oBatchMode=yes",
+            "-oConnectTimeout=30",
+            "-oServerAliveInterval=15",
+            "-oServerAliveCountMax=4",
+        }
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 import os
 import stat
 import subprocess
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from builder.adapters import git_objects
 from builder.adapters.git import GitMirror
 from builder.adapters.git_objects import Objects
-from builder.adapters.git_process import GitProcess
+from builder.adapters.git_process import Answer, GitProcess
 from builder.errors import EnvironmentFault, IntegrityError
 from builder.ports import GitFile
 from tests.adapters.git_world import Files, Upstream, git
@@ -305,14 +308,69 @@ def read_directory(upstream: Upstream, commit: str, tmp_path: Path) -> None:
         objects.subtree(commit, "p")
 
 
-@pytest.mark.parametrize("name", ["..", ".", ".git"])
+def written_tree(repository: Path, name: str, blob: str) -> str:
+    """A tree of one file as no git command would write it."""
+    data = b"100644 " + name.encode() + b"\0" + bytes.fromhex(blob)
+    return git(repository, "hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=data)
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".git", "", "a/b", "/etc/passwd", "../x"])
 def test_no_name_leads_out_of_the_directory(upstream: Upstream, tmp_path: Path, name: str) -> None:
     blob = git(upstream.path, "hash-object", "-w", "--stdin", data=b"x")
-    tree = tree_of(upstream.path, f"100644 blob {blob}\t{name}")
+    tree = written_tree(upstream.path, name, blob)
     commit = committed(upstream.path, tree_of(upstream.path, f"040000 tree {tree}\tp"))
     with pytest.raises(IntegrityError) as caught:
         read_directory(upstream, commit, tmp_path)
     assert caught.value.message == f"it: {commit}: 'p': not the name of a file: {name!r}"
+
+
+def test_a_path_beyond_path_max_is_refused(upstream: Upstream, tmp_path: Path) -> None:
+    blob = git(upstream.path, "hash-object", "-w", "--stdin", data=b"x")
+    tree = tree_of(upstream.path, f"100644 blob {blob}\tf")
+    for _ in range(21):
+        tree = tree_of(upstream.path, f"040000 tree {tree}\t{'n' * 200}")
+    commit = committed(upstream.path, tree_of(upstream.path, f"040000 tree {tree}\tp"))
+    with pytest.raises(IntegrityError, match=f"it: {commit}: 'p': not the name of a file: 'nnn"):
+        read_directory(upstream, commit, tmp_path)
+    with (
+        Objects(GitProcess(tmp_path / "home"), upstream.path, at="it") as objects,
+        pytest.raises(IntegrityError, match=f"it: {commit}: more than 200000 entries"),
+    ):
+        objects.listing(commit)
+
+
+def test_a_commit_whose_tree_leads_out_is_not_taken(
+    upstream: Upstream, mirrored: GitMirror
+) -> None:
+    """Git's own check of what is fetched, which we switch on."""
+    blob = git(upstream.path, "hash-object", "-w", "--stdin", data=b"x")
+    commit = committed(upstream.path, written_tree(upstream.path, "..", blob))
+    upstream.set_refs({"refs/heads/main": commit})
+    with pytest.raises(IntegrityError, match="hasDotdot"):
+        mirrored.tree(URL, commit)
+
+
+def test_git_reaches_nothing_by_a_way_that_was_not_allowed(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    process = GitProcess(tmp_path / "home")
+    for protocols, ok in (("", False), ("https:ssh", False), ("file", True)):
+        answer = process.run(None, "ls-remote", str(upstream.path), protocols=protocols)
+        assert answer.ok is ok
+        assert ok or answer.complaint == "fatal: transport 'file' not allowed"
+
+
+def test_what_git_complains_of_holds_no_credentials_and_steers_no_terminal() -> None:
+    said = "fatal: unable to access 'https://me:sesame@code.example/x/': \x1b[2JCould not resolve\n"
+    assert Answer(status=128, stdout=b"", stderr=said).complaint == (
+        "fatal: unable to access 'https://code.example/x/':  [2JCould not resolve"
+    )
+
+
+@pytest.mark.parametrize("commit", ["main", "0" * 12, "A" * 40, "0" * 41, "--upload-pack=x"])
+def test_what_is_no_full_id_is_a_bug_of_the_caller(mirrored: GitMirror, commit: str) -> None:
+    with pytest.raises(RuntimeError, match="not a full object id"):
+        mirrored.tree(URL, commit)
 
 
 def test_a_tree_that_names_itself_a_million_times_is_refused_in_time(
@@ -335,6 +393,29 @@ def test_a_small_commit_of_many_bytes_is_refused(upstream: Upstream, tmp_path: P
     with pytest.raises(IntegrityError) as caught:
         read_directory(upstream, commit, tmp_path)
     assert caught.value.message == f"it: {commit}: 'p': more than {256 << 20} bytes"
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_an_object_of_many_bytes_is_refused_before_it_is_read(
+    upstream: Upstream, mirrored: GitMirror, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A few bytes of a pack can stand for any number."""
+    monkeypatch.setattr(git_objects, "_BYTES", 1 << 20)
+    commit = upstream.commit("refs/heads/main", {"p/f": bytes(32 << 20)})
+    blob = git(upstream.path, "rev-parse", "main:p/f")
+    reads: dict[str, Callable[[], object]] = {
+        "file": lambda: mirrored.files(URL, commit, ("p/f",)),
+        "directory": lambda: mirrored.subtree(URL, commit, "p"),
+    }
+    tracemalloc.start()
+    try:
+        with pytest.raises(IntegrityError) as caught:
+            reads[what]()
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    at = f"object {blob}" if what == "file" else f"{commit}: 'p'"
+    assert caught.value.message == f"{URL}: {at}: more than {1 << 20} bytes"
 
 
 def test_a_commit_is_listed_with_directories_links_and_submodules(

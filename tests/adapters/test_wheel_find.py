@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.tags import Tag
 
-from builder.adapters import wheel_index
+from builder.adapters import wheel_index, wheelhouse
+from builder.adapters.wheel_index import Offer
 from builder.adapters.wheel_target import target_of, usual
 from builder.adapters.wheelhouse import Wheelhouse
 from builder.digest import Digest
@@ -30,7 +31,7 @@ from builder.errors import (
 from builder.upstream import FoundWheel
 from builder.wheel_archive import WheelName
 from tests.standin.index import StandInIndex, stand_in_index
-from tests.wheel.wheels import archive
+from tests.wheel.wheels import FILENAME, archive
 
 ANY = "py3-none-any"
 LINUX = "cp312-cp312-manylinux_2_28_x86_64"
@@ -141,6 +142,21 @@ def test_a_wheel_without_a_sha256_is_fetched_hashed_and_kept_where_pip_did_not_d
         kept = tmp_path / "cache" / found.digest.hex / found.filename
         assert kept.read_bytes() == data
         assert found.size == len(data)
+
+
+def test_another_wheel_than_the_one_that_was_offered_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer = Offer(filename=FILENAME, version="1.0", digest=None, yanked=False)
+    monkeypatch.setattr(wheelhouse, "look", lambda *_, **__: offer)
+    monkeypatch.setattr(wheelhouse, "_one_wheel", lambda *_, **__: tmp_path / f"other-{FILENAME}")
+    with pytest.raises(IntegrityError) as caught:
+        Wheelhouse(tmp_path, cache=tmp_path / "cache", offline=False).find(
+            project="demo", version=None, like=None
+        )
+    assert caught.value.message == (
+        f"wheel demo: pip offers {FILENAME!r} and brings 'other-{FILENAME}'"
+    )
 
 
 def test_a_project_of_pre_releases_alone_has_no_release(

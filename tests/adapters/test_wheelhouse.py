@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.adapters import wheelhouse
 from builder.adapters.wheelhouse import Wheelhouse
 from builder.digest import Digest
 from builder.errors import (
@@ -90,6 +91,16 @@ def test_an_index_with_another_file_is_an_integrity_error(tmp_path: Path, index:
     assert not (tmp_path / "cache" / DIGEST.hex).exists()
 
 
+def test_a_wheel_has_the_name_that_is_asked_for_whatever_the_index_calls_it(
+    tmp_path: Path, index: Path
+) -> None:
+    (index / FILENAME.capitalize()).write_bytes(WHEEL)
+    path = fetch(house(tmp_path))
+    assert path == tmp_path / "cache" / DIGEST.hex / FILENAME
+    assert path.read_bytes() == WHEEL
+    assert fetch(house(tmp_path, offline=True)) == path
+
+
 def test_a_wheel_that_the_index_lacks_is_gone(tmp_path: Path, index: Path) -> None:
     with pytest.raises(GoneError) as caught:
         fetch(house(tmp_path))
@@ -147,6 +158,75 @@ def test_what_an_index_answers_is_told_as_what_it_is(
     assert type(caught.value) is kind  # type: ignore[possibly-undefined] # one of the two ran
     assert caught.value.message.startswith(f"wheel {FILENAME}: ")
     assert "sesame" not in caught.value.message
+
+
+def test_a_wheel_from_elsewhere_is_kept_where_it_is_what_it_must_be(
+    tmp_path: Path, index: Path
+) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        house(tmp_path).keep(iter([WHEEL, b"!"]), filename=FILENAME, digest=DIGEST)
+    got = Digest.of(WHEEL + b"!")
+    assert caught.value.message == f"wheel {FILENAME}: expected {DIGEST}, got {got}"
+    assert list((tmp_path / "cache").iterdir()) == []
+    path = house(tmp_path).keep(iter([WHEEL[:9], WHEEL[9:]]), filename=FILENAME, digest=DIGEST)
+    assert fetch(house(tmp_path, offline=True)) == path
+    assert path.read_bytes() == WHEEL
+
+
+def test_a_wheel_from_elsewhere_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bytes] = []
+
+    def fsync(number: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{number}").read_bytes())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr("builder.durable.sync_directory", lambda _: None)
+    house(tmp_path).keep(iter([WHEEL]), filename=FILENAME, digest=DIGEST)
+    assert synced == [WHEEL]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ((), r"pip brought \[\], wanted one wheel"),
+        ((FILENAME, f"x{FILENAME}"), r"pip brought \['.*', '.*'\], wanted one wheel"),
+        ((FILENAME,), f"expected {DIGEST}, got {Digest.of(b'')}"),
+    ],
+    ids=["nothing", "two", "another"],
+)
+def test_what_pip_brings_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], message: str
+) -> None:
+    """It checks the digest itself, and so do we."""
+
+    def brings(_command: str, _dest: str, target: str, *_options: str, at: str) -> str:
+        Path(target).mkdir()
+        for name in names:
+            (Path(target) / name).touch()
+        return at
+
+    monkeypatch.setattr(wheelhouse, "pip", brings)
+    with pytest.raises(IntegrityError, match=message):
+        fetch(house(tmp_path))
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_what_pip_says_holds_no_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip hides passwords itself, where it sees that there is one."""
+    said = "ERROR: no such file at https://me:sesame@index.example/simple/demo/"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    with pytest.raises(NetworkError) as caught:
+        fetch(house(tmp_path))
+    assert caught.value.message == (
+        f"wheel {FILENAME}: pip download: no such file at https://index.example/simple/demo/"
+    )
 
 
 def test_offline_names_what_is_not_at_hand(tmp_path: Path, index: Path) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
@@ -16,12 +17,14 @@ from builder.cli.settings import Settings
 from builder.cli.site import Site
 from builder.digest import Digest
 from builder.errors import NetworkError
-from builder.oci import DOCKER_MANIFEST, Family
-from builder.publish import publish
+from builder.oci import DOCKER_MANIFEST, Descriptor, Family
+from builder.ports import Registry
+from builder.publish import publish, send_blob
 from builder.reference import Reference
 from tests.flow.images import MadeImage, image, push, serve
 from tests.flow.worlds import BASE, REGISTRY, Tiny, base_image, blobs
 from tests.services import RunningRegistry
+from tests.standin.github import github, pull_document
 from tests.standin.registry import Call, Reply, StandIn, stand_in
 
 TARGET = f"{REGISTRY}/out:it"
@@ -133,6 +136,25 @@ def test_across_registries_the_base_is_copied_once(
     assert other.manifests["out", "it"] == other.manifests["out", "again"]
 
 
+def test_a_layer_that_an_image_has_twice_is_sent_once(
+    tiny: Tiny, registry: StandIn, other: StandIn
+) -> None:
+    twice = {"usr/lib/twice": bytes(5000)}
+    made = image(twice, BASE, twice)
+    serve(registry, made)
+    tiny.pin(made)
+    tiny.edit("it", "vllm/config.py", "128", "256")
+    tiny.variant("it", "it")
+    settings = {REGISTRY: {"location": registry.host}, "other.test": {"location": other.host}}
+    tiny.document("builder.yaml", {"version": 1, "registries": settings})
+    assert made.layers[0] == made.layers[2]
+    tiny.bake()
+    registry.calls.clear()
+    done = tiny.run("push", "it", "other.test/out:it", "--json")
+    assert done.json["blobs"] == {"present": 0, "mounted": 0, "uploaded": 4}
+    assert sorted(reads(registry)) == sorted({str(Digest.of(data)) for data in made.layers})
+
+
 def test_a_layer_that_the_target_has_is_not_read_from_the_origin(
     tiny: Tiny, registry: StandIn, base: MadeImage, other: StandIn
 ) -> None:
@@ -206,6 +228,57 @@ def test_a_base_layer_that_its_origin_garbled_is_not_passed_on(
         assert str(lost) in done.first
         assert ("out", "it") not in other.manifests
         assert ("out", lost) not in other.blobs
+
+
+class OneBlob:
+    """As much of a registry as a copy asks. It answers once it has read the first bytes."""
+
+    def __init__(self, answer: bool | NetworkError) -> None:
+        self._answer = answer
+
+    def has_blob(self, _reference: Reference, _descriptor: Descriptor) -> bool:
+        return False
+
+    def push_blob(self, _target: Reference, _descriptor: Descriptor, content: BinaryIO) -> bool:
+        assert content.read(1)
+        if isinstance(self._answer, NetworkError):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "way"),
+    [(True, "uploaded"), (False, "present"), (NetworkError("no"), None)],
+    ids=["taken", "there meanwhile", "refused"],
+)
+def test_a_copy_says_what_became_of_it_and_leaves_its_source_closed(
+    answer: bool | NetworkError, way: str | None
+) -> None:
+    closed = []
+
+    def source() -> Iterator[bytes]:
+        try:
+            while True:
+                yield b"bytes"
+        finally:
+            closed.append(True)
+
+    def send() -> str:
+        return send_blob(
+            Descriptor(media_type="x", digest=Digest.of(b""), size=9),
+            Reference.parse(TARGET),
+            sources=(),
+            chunks=source,
+            registry=cast("Registry", OneBlob(answer)),
+            progress=NoProgress(),
+        )
+
+    if way is None:
+        with pytest.raises(NetworkError):  # whoever has the error has its frames, too
+            send()
+    else:
+        assert send() == way
+    assert closed == [True]
 
 
 # --- real registries -----------------------------------------------------------------------------
@@ -285,6 +358,23 @@ def test_a_command_closes_the_connections_that_it_opened(tiny: Tiny, base: MadeI
     with site.at_work("it") as world:
         assert world.registry.resolve(Reference.parse(f"{REGISTRY}/base:t")).digest == base.digest
         assert len(_sockets() - before) == 2  # and the stand-in's end of it, in this process
+    _check_closed(before)
+
+
+def test_a_command_closes_the_connections_to_the_forge(tiny: Tiny) -> None:
+    with github() as forge:
+        forge.pulls["acme/vllm", 7] = pull_document(7, head="a" * 40)
+        forges = {"github.com": {"api": forge.api}}
+        tiny.document("builder.yaml", {"version": 1, "forges": forges})
+        site = Site(Settings(directory=tiny.root, store=tiny.store_path))
+        before = _sockets()
+        with site.looking() as world:
+            assert world.forge.pull("https://github.com/acme/vllm", 7) is not None
+            assert len(_sockets() - before) == 2
+        _check_closed(before)
+
+
+def _check_closed(before: set[str]) -> None:
     deadline = time.monotonic() + 10
     while (left := _sockets() - before) and time.monotonic() < deadline:
         time.sleep(0.01)  # until the stand-in has noticed

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from itertools import count
 
 import pytest
 
@@ -19,7 +20,7 @@ from builder.errors import (
 )
 from tests.hub.conftest import NAME, MakeClient
 from tests.standin.hub import StandInHub, blob_id, pointer
-from tests.standin.registry import Reply
+from tests.standin.registry import Call, Reply, stand_in
 
 FILES = {
     "config.json": b"{}\n",
@@ -164,6 +165,20 @@ def test_what_is_not_there_is_gone(hub: StandInHub, make_client: MakeClient, com
         client.revision("Team/Other", "main")
 
 
+def test_what_another_host_does_not_have_is_not_gone_from_the_hub(
+    hub: StandInHub, client: HubClient, commit: str
+) -> None:
+    with stand_in() as storage:
+        elsewhere = {"Location": f"http://{storage.host}/lost"}
+        hub.on("GET", ".*/resolve/.*", Reply(status=302, headers=elsewhere))
+        with pytest.raises(NetworkError) as caught:
+            client.read(NAME, commit, "config.json", limit=9)
+        assert caught.value.message == (
+            f"model {NAME}: config.json: {storage.host} answered 404 Not Found"
+        )
+        assert caught.value.hint == "try again; HF_ENDPOINT can name another hub to ask"
+
+
 def test_a_renamed_model_is_found_and_its_name_told(
     hub: StandInHub, client: HubClient, commit: str
 ) -> None:
@@ -222,7 +237,8 @@ def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt2", "a/b/c", "../x", "a/..", "", "a b/c", "a/b?x=1", "-a/b", "a/b\n", "ä/b"]
+    "name",
+    ["gpt2", "a/b/c", "../x", "a/..", "a/b..c", "", "a b/c", "a/b?x=1", "-a/b", "a/b\n", "ä/b"],
 )
 def test_a_name_that_is_none_is_not_asked_for(
     hub: StandInHub, client: HubClient, name: str
@@ -316,6 +332,36 @@ def test_a_listing_goes_on_at_the_hub_and_comes_to_an_end(
     hub.on("GET", "/api/.*", Reply(headers=headers, body=b"[]"), forever=True)
     with pytest.raises(kind, match=message):
         client.files(NAME, commit)
+
+
+def test_a_listing_of_more_files_than_any_model_has_is_refused(
+    hub: StandInHub, client: HubClient, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.adapters.hub._FILE_LIMIT", len(FILES))
+    assert len(client.files(NAME, commit)) == len(FILES)
+    monkeypatch.setattr("builder.adapters.hub._FILE_LIMIT", len(FILES) - 1)
+    with pytest.raises(IntegrityError) as caught:
+        client.files(NAME, commit)
+    assert caught.value.message == f"model {NAME}: over {len(FILES) - 1} files"
+
+
+def test_a_listing_of_ever_more_pages_is_not_read_to_its_end(
+    hub: StandInHub, client: HubClient, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.adapters.hub._PAGES_LIMIT", 20)
+    pages = count(1)
+
+    def page(_: Call) -> Reply:
+        if (number := next(pages)) > 30:
+            return Reply(status=500)
+        body = json.dumps([{"type": "directory", "path": f"d{number}"}]).encode()
+        return Reply(headers=JSON | {"Link": f'<?cursor={number}>; rel="next"'}, body=body)
+
+    hub.on("GET", "/api/.*", page, forever=True)
+    with pytest.raises(IntegrityError) as caught:
+        client.files(NAME, commit)
+    assert caught.value.message == f"model {NAME}: the hub's listing has over 20 pages"
+    assert next(pages) == 21
 
 
 def test_a_mirror_may_name_the_hub_itself_in_its_pages(

@@ -33,6 +33,27 @@ def test_credentials_in_the_endpoint_are_refused_and_not_repeated() -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_token_does_not_go_out_without_tls(tmp_path: Path) -> None:
+    plain = {"HF_ENDPOINT": "http://hub.example/x"}
+    (tmp_path / "token").write_text("hf_file\n")
+    for secret, place in (
+        ({"HF_TOKEN": "hf_secret"}, "HF_TOKEN"),
+        ({"HF_HOME": str(tmp_path)}, f"{tmp_path}/token"),
+    ):
+        with pytest.raises(EnvironmentFault) as caught:
+            HubSettings.of(plain | secret)
+        assert caught.value.message == (
+            f"HF_ENDPOINT: 'http://hub.example/x' is without TLS: others could read the token in"
+            f" {place}"
+        )
+        without = plain | secret | {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
+        assert HubSettings.of(without).token is None
+    assert HubSettings.of(NO_FILE | plain).endpoint == "http://hub.example/x"
+    for host in ("127.0.0.1:8080", "localhost", "[::1]"):
+        here = {"HF_ENDPOINT": f"http://{host}", "HF_TOKEN": "hf_secret"}
+        assert HubSettings.of(here).token == "hf_secret"
+
+
 def test_a_token_is_found_where_the_hubs_own_program_leaves_it(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hf_file\n")
     (tmp_path / "huggingface").mkdir()

@@ -25,6 +25,7 @@ BASE = TreeView(
         "dev/null": Entry(path="", kind=Kind.CHARACTER),
         "loop": Link("loop"),
         "out": Link("../.."),
+        "hidden": Link("usr/.wh.lib"),
     }
 )
 
@@ -344,6 +345,20 @@ REFUSALS = [
         "layer: 'l': expected the target of a link, got ''",
         None,
         id="a link to nothing",
+    ),
+    pytest.param(
+        [Symlink(path="l", target="a\0b")],
+        IntegrityError,
+        "layer: 'l': expected the target of a link, got 'a\\x00b'",
+        None,
+        id="NUL in the target of a link",
+    ),
+    pytest.param(
+        [put("hidden/x")],
+        IntegrityError,
+        "layer: 'usr/.wh.lib/x': a name that starts with '.wh.' would delete files",
+        "the prefix is reserved by the OCI image-spec; no file of an image can have it",
+        id="through a link of the base to the name of a whiteout",
     ),
     pytest.param(
         [put("loop/x")],

@@ -110,6 +110,11 @@ def test_a_header_never_changes() -> None:
             id="a target that is not ASCII",
         ),
         pytest.param(
+            Entry(path="l", kind=Kind.SYMLINK, target="\udce4"),
+            b"21 hdrcharset=BINARY\n14 linkpath=\xe4\n",
+            id="the charset comes before a target that is not UTF-8",
+        ),
+        pytest.param(
             Entry(path="f", kind=Kind.FILE, size=(1 << 33) - 1), b"", id="8 GiB less one fit"
         ),
         pytest.param(

@@ -223,6 +223,26 @@ def test_a_page_in_the_place_of_a_file_is_not_stored(
     assert not (tmp_path / "w/config.json").exists()
 
 
+def test_a_page_in_the_place_of_the_rest_costs_nothing_of_what_is_there(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    data = random.Random(5).randbytes(4 << 20)
+    pin = held(server, {"model.bin": data})
+    with pytest.raises(KeyboardInterrupt):
+        bring(pin, progress=Impatient(4 << 20))
+    (part,) = parts(tmp_path)
+    there = part.read_bytes()
+    assert data.startswith(there)
+    assert len(there) >= 1 << 20
+    page = Reply(headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>")
+    server.storage.on("GET", "/objects/.*", page)
+    with pytest.raises(IntegrityError, match=r"model\.bin: .* of type 'text/html'"):
+        bring(pin)
+    assert part.read_bytes() == there
+    assert bring(pin).tensors == ()
+    assert server.storage.calls[-1].headers["range"] == f"bytes={len(there)}-"
+
+
 def test_a_damaged_part_is_found_and_dropped(
     server: StandInHub, bring: Fetch, tmp_path: Path
 ) -> None:

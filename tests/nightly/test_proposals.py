@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from builder.adapters.forge_proposals import ForgeProposals
+from builder.adapters.registry.transport import Transport
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -27,6 +28,24 @@ PULLS = "/repos/acme/images/pulls"
 def propose(forge: Forge, *, title: str = "bump", body: str = "report\n") -> Proposal:
     client = ForgeProposals(forge.place, token=TOKEN, sleep=lambda _: None)
     return client.open_or_update(head=HEAD, base="main", title=title, body=body)
+
+
+def test_nothing_stays_open_behind_a_proposal(
+    forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Transport] = []
+
+    def close(transport: Transport) -> None:
+        closed.append(transport)
+
+    monkeypatch.setattr(Transport, "close", close)
+    forge.server.on("GET", PULLS, Reply(status=404))
+    serve(forge)
+    with pytest.raises(GoneError):
+        propose(forge)
+    assert len(closed) == 1
+    propose(forge)
+    assert len(closed) == 2
 
 
 def test_the_first_time_it_is_opened(forge: Forge) -> None:

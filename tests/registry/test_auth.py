@@ -12,7 +12,7 @@ import pytest
 
 from builder.adapters.registry.auth import Challenge, parse_challenges
 from builder.adapters.registry.client import RegistryClient
-from builder.errors import AuthError
+from builder.errors import AuthError, NetworkError
 from builder.oci import OCI_MANIFEST
 from builder.reference import Reference
 from tests.registry.conftest import Clock, DockerLogin, MakeClient
@@ -100,6 +100,9 @@ def basic(pair: str) -> str:
             [("bearer", {"realm": 'a"b', "service": "x"}), ("basic", {"realm": "y"})],
             id="two challenges, escapes, blanks, bare values",
         ),
+        pytest.param(
+            'Bearer realm="a",realm="b"', [("bearer", {"realm": "a"})], id="a name twice: the first"
+        ),
         pytest.param("Negotiate, Basic", [("negotiate", {}), ("basic", {})], id="bare schemes"),
         pytest.param('Bearer realm="unclosed', [("bearer", {})], id="an open string"),
         pytest.param("", [], id="nothing"),
@@ -145,6 +148,18 @@ def test_a_token_without_a_lifetime_lives_for_a_minute(
     tokens.lifetime = None
     client.resolve(tag(registry))
     clock.seconds += 60
+    client.resolve(tag(registry))
+    assert len(tokens.given) == 2
+
+
+def test_a_token_for_ever_lives_for_a_day(
+    client: RegistryClient, registry: StandIn, tokens: TokenService, clock: Clock
+) -> None:
+    tokens.lifetime = 10**400
+    for _ in range(2):
+        client.resolve(tag(registry))
+        assert len(tokens.given) == 1
+        clock.seconds += 24 * 60 * 60 - 6
     client.resolve(tag(registry))
     assert len(tokens.given) == 2
 
@@ -345,6 +360,15 @@ class TestBasic:
         )
         assert len(registry.calls) == 2
 
+    def test_a_password_that_was_refused_is_not_sent_unasked(
+        self, make_client: MakeClient, registry: StandIn, docker_config: DockerLogin
+    ) -> None:
+        client = make_client(docker_config=docker_config({registry.host: "alice:wrong"}))
+        with pytest.raises(AuthError):
+            client.resolve(tag(registry))
+        client.manifest(tag(registry))  # a GET, which asks for nothing
+        assert "authorization" not in registry.calls[-1].headers
+
     def test_without_credentials_the_hint_says_where_they_were_looked_for(
         self, make_client: MakeClient, registry: StandIn, docker_config: DockerLogin
     ) -> None:
@@ -390,6 +414,34 @@ def test_forbidden_says_whose_credentials_lack_the_right(
         f"the credentials from {path} lack the right; run 'docker login {registry.host}' as"
         " another user"
     )
+
+
+def test_of_two_challenges_of_one_scheme_the_first_is_answered(
+    client: RegistryClient, registry: StandIn, other: StandIn
+) -> None:
+    first, second = (f'Bearer realm="http://{other.host}/{n}"' for n in ("token", "second"))
+    registry.on("HEAD", ".*", Reply(status=401, headers={"WWW-Authenticate": f"{first}, {second}"}))
+    TokenService(registry, other)
+    client.resolve(tag(registry))
+    assert other.asked() == ["GET /token"]
+
+
+def test_what_storage_asks_for_is_not_answered(
+    make_client: MakeClient, registry: StandIn, other: StandIn, docker_config: DockerLogin
+) -> None:
+    """Whoever a registry redirects to is not the registry: it is told no password of that."""
+    blob = registry.add_blob("team/app", b"bytes")
+    to_storage = {"Location": f"http://{other.host}/bytes"}
+    registry.on("GET", ".*", Reply(status=307, headers=to_storage), forever=True)
+    for challenge in ('Basic realm="x"', f'Bearer realm="http://{other.host}/token"'):
+        wants = Reply(status=401, headers={"WWW-Authenticate": challenge})
+        other.on("GET", "/bytes", wants, wants)
+    client = make_client(docker_config=docker_config({registry.host: "alice:secret"}), attempts=2)
+    for _ in range(2):
+        with pytest.raises(NetworkError, match="401 Unauthorized"):
+            list(client.blob(tag(registry), blob))
+    assert other.asked() == ["GET /bytes"] * 4
+    assert not [call for call in (*registry.calls, *other.calls) if "authorization" in call.headers]
 
 
 def test_an_unknown_scheme_is_named(client: RegistryClient, registry: StandIn) -> None:

@@ -141,9 +141,11 @@ def test_redirects_within_the_registry_keep_the_authorisation_and_are_counted(
     again = Reply(status=307, headers={"Location": f"../../../..{path()}"})
     registry.on("GET", ".*", *[again] * 5)
     assert fetch(client, registry) == DATA
+    assert len(registry.calls) == 6
     registry.on("GET", ".*", again, forever=True)
     with pytest.raises(NetworkError) as caught:
         fetch(client, registry)
+    assert len(registry.calls) == 12
     assert caught.value.message == (
         f"{registry.host}/team/app: blob {BLOB.digest}:"
         f" http://{registry.host}{path()}: over 5 redirects"
@@ -275,6 +277,12 @@ def test_transfers_that_break_with_progress_go_on(
             "http://{host}{path}: expected bytes from 0 of 3000, got Content-Range"
             " 'bytes 5-3004/3005'",
             id="another part",
+        ),
+        pytest.param(
+            Reply(status=206, headers={"Content-Range": "bytes 0-2999/3001"}, body=DATA),
+            "http://{host}{path}: expected bytes from 0 of 3000, got Content-Range"
+            " 'bytes 0-2999/3001'",
+            id="a part of something else",
         ),
     ],
 )

@@ -2,8 +2,10 @@
 
 import datetime as dt
 import ipaddress
+import socket
 import ssl
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -180,6 +182,33 @@ def test_certificates_that_are_not_there_are_named_as_such(
     assert caught.value.message == (
         f"{tag(secure)}: https://{secure.host}/v2/team/app/manifests/t: no such file or directory"
     )
+
+
+def test_a_client_that_is_closed_is_so_whoever_holds_its_errors(make_client: MakeClient) -> None:
+    """Responses, which errors lead to, keep what urllib3 itself would close."""
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        server.settimeout(10)
+        client = make_client()
+
+        def ask() -> NetworkError:
+            with pytest.raises(NetworkError) as caught:
+                client.tags(Reference.parse(f"127.0.0.1:{server.getsockname()[1]}/team/app:t"))
+            return caught.value
+
+        asking = pool.submit(ask)
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(10)
+            assert connection.recv(1 << 16).startswith(b"GET /v2/team/app/tags/list")
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\n{}")
+            error = asking.result()
+            connection.setblocking(False)
+            with pytest.raises(BlockingIOError):  # kept for the next question
+                connection.recv(1)
+            client.close()
+            connection.settimeout(10)
+            assert connection.recv(1) == b""
+    assert error.__traceback__ is not None
 
 
 def test_cookies_are_not_kept(make_client: MakeClient, registry: StandIn) -> None:

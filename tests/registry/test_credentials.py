@@ -126,6 +126,15 @@ class TestHelper:
     def config(self, **document: Any) -> DockerConfig:
         return config(self.directory, document)
 
+    def test_a_helper_that_may_not_be_run_is_named(self) -> None:
+        (self.directory / "docker-credential-keys").write_text("#!/bin/sh\n")
+        with pytest.raises(EnvironmentFault) as caught:
+            self.config(credsStore="keys").get("ghcr.io")
+        assert caught.value.message == (
+            f"{self.directory}/config.json: the credential helper 'docker-credential-keys' cannot"
+            " be run: Permission denied"
+        )
+
     def test_the_helper_of_the_host_wins_and_is_asked_once(self) -> None:
         self.install(
             "one",
@@ -143,6 +152,10 @@ class TestHelper:
         self.install("keys", 'read u; echo "{\\"Username\\":\\"<token>\\",\\"Secret\\":\\"$u\\"}"')
         docker = self.config(credsStore="keys")
         assert known(docker.get("registry-1.docker.io")) == ("", "", "https://index.docker.io/v1/")
+
+    def test_a_helper_without_a_secret_has_none(self) -> None:
+        self.install("keys", 'echo "{\\"Username\\":\\"alice\\",\\"Secret\\":\\"\\"}"')
+        assert self.config(credsStore="keys").get("ghcr.io") is None
 
     def test_where_the_helper_has_none_the_file_is_looked_at(self) -> None:
         self.install("keys", "echo credentials not found in native keychain; exit 1")

@@ -106,6 +106,13 @@ def test_a_manifest_without_a_digest_header_is_named_by_its_bytes(
     assert (manifest.digest, manifest.raw) == (Digest.of(with_newline), with_newline)
 
 
+def test_a_digest_header_of_another_algorithm_says_nothing(
+    client: RegistryClient, registry: StandIn
+) -> None:
+    registry.on("GET", ".*", manifest_reply(Docker_Content_Digest="sha512:" + "0" * 128))
+    assert client.manifest(tag(registry)).digest == DIGEST
+
+
 def test_a_digest_header_that_differs_from_the_bytes_is_refused(
     client: RegistryClient, registry: StandIn
 ) -> None:

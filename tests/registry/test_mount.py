@@ -4,6 +4,7 @@ import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.digest import Digest
+from builder.errors import IntegrityError
 from builder.oci import Descriptor
 from builder.reference import Reference
 from tests.registry.images import describe
@@ -36,6 +37,20 @@ def test_a_mount_that_happened(client: RegistryClient, registry: StandIn, blob: 
     assert registry.asked() == [f"POST {UPLOADS}"]
     assert registry.calls[0].query == {"mount": [str(blob.digest)], "from": ["base/image"]}
     assert held(registry, SMALL)
+
+
+def test_a_mount_of_something_else_is_not_believed(
+    client: RegistryClient, registry: StandIn, blob: Descriptor
+) -> None:
+    other = str(Digest.of(b"other"))
+    registry.on("POST", ".*", Reply(status=201, headers={"Docker-Content-Digest": other}))
+    source = Reference.parse(f"{registry.host}/base/image")
+    with pytest.raises(IntegrityError) as caught:
+        client.mount(target(registry), blob, source=source)
+    assert caught.value.message == (
+        f"{registry.host}/team/app: blob {blob.digest}: expected {blob.digest}, the registry"
+        f" answers with '{other}'"
+    )
 
 
 def test_a_mount_answered_with_202_did_not_happen_and_leaves_nothing_open(

@@ -7,6 +7,7 @@ import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration
+from builder.adapters.registry.failures import Interrupted
 from builder.digest import Digest
 from builder.errors import AuthError, IntegrityError, NetworkError
 from builder.oci import Descriptor
@@ -216,6 +217,29 @@ def test_a_chunk_of_which_the_registry_keeps_a_part_is_completed(
     assert held(registry, BIG)
 
 
+def test_a_chunk_that_is_out_of_order_to_the_registry_goes_on_where_that_stands(
+    chunking: RegistryClient, registry: StandIn
+) -> None:
+    registry.on("PATCH", ".*", lambda _: None, Reply(status=416))
+    push(chunking, registry, BIG)
+    assert verbs(registry) == "HEAD POST PATCH PATCH GET PATCH PATCH PATCH PUT"
+    assert held(registry, BIG)
+
+
+@pytest.mark.parametrize(
+    "said", ["0-2000", "0-499"], ids=["more than was sent", "less than it had"]
+)
+def test_a_registry_that_cannot_stand_where_it_says_gets_a_new_upload(
+    chunking: RegistryClient, registry: StandIn, said: str
+) -> None:
+    odd = Reply(status=202, headers={"Range": said})
+    registry.on("PATCH", ".*", lambda _: None, odd)
+    push(chunking, registry, BIG)
+    again = "HEAD POST PATCH PATCH PATCH PATCH PUT"
+    assert verbs(registry) == f"HEAD POST PATCH PATCH {again}"
+    assert held(registry, BIG)
+
+
 def test_a_busy_registry_gets_the_same_chunk_later(
     chunking: RegistryClient, registry: StandIn, clock: Clock
 ) -> None:
@@ -277,15 +301,23 @@ def test_an_answer_to_the_last_put_that_is_lost_is_made_up_for_by_a_question(
     assert verbs(registry) == "HEAD POST PUT HEAD"
 
 
+@pytest.mark.parametrize(
+    ("method", "status", "data"),
+    [
+        pytest.param("PUT", 201, SMALL, id="whole"),
+        pytest.param("PUT", 201, BIG, id="in chunks"),
+        pytest.param("HEAD", 200, SMALL, id="already"),
+    ],
+)
 def test_a_registry_that_stored_something_else_is_not_believed(
-    client: RegistryClient, registry: StandIn
+    chunking: RegistryClient, registry: StandIn, method: str, status: int, data: bytes
 ) -> None:
     other = str(Digest.of(b"other"))
-    registry.on("PUT", ".*", Reply(status=201, headers={"Docker-Content-Digest": other}))
+    registry.on(method, ".*", Reply(status=status, headers={"Docker-Content-Digest": other}))
     with pytest.raises(IntegrityError) as caught:
-        push(client, registry, SMALL)
+        push(chunking, registry, data)
     assert caught.value.message == (
-        f"{registry.host}/team/app: blob {Digest.of(SMALL)}: expected {Digest.of(SMALL)}, the"
+        f"{registry.host}/team/app: blob {Digest.of(data)}: expected {Digest.of(data)}, the"
         f" registry answers with '{other}'"
     )
 
@@ -317,6 +349,25 @@ def test_content_that_is_too_long_or_too_short_is_not_stored(
         descriptor = Descriptor(media_type="x", digest=Digest.of(data[:wanted]), size=wanted)
         with pytest.raises(IntegrityError, match="the content to push"):
             chunking.push_blob(target(registry), descriptor, io.BytesIO(data))
+    assert (registry.blobs, registry.uploads) == ({}, {})
+
+
+@pytest.mark.parametrize("kind", [IntegrityError, NetworkError, Interrupted, OSError])
+def test_an_upload_whose_content_does_not_come_is_not_left_open(
+    chunking: RegistryClient, registry: StandIn, kind: type[Exception]
+) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() >= 2 * CHUNK:
+                raise kind("the source has no more")
+            return super().read(size)
+
+        def seekable(self) -> bool:
+            return False
+
+    with pytest.raises(kind, match="the source has no more"):
+        chunking.push_blob(target(registry), describe(BIG), Broken(BIG))
+    assert verbs(registry).startswith("HEAD POST PATCH PATCH DELETE")
     assert (registry.blobs, registry.uploads) == ({}, {})
 
 

@@ -9,7 +9,7 @@ from builder.adapters.registry import referrers as pages
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration
 from builder.digest import Digest
-from builder.errors import AuthError, IntegrityError, NetworkError, OfflineError
+from builder.errors import AuthError, GoneError, IntegrityError, NetworkError, OfflineError
 from builder.oci import OCI_INDEX, OCI_MANIFEST, Descriptor, Manifest
 from builder.reference import Reference
 from builder.sigstore import bundle, carriers
@@ -148,6 +148,32 @@ def test_a_list_that_is_none_is_refused(
         reply.headers["Link"] = link.replace("+", "%2B").replace("application/", "application%2F")
     registry.on("GET", ASKED, reply, forever=True)
     with pytest.raises(IntegrityError, match=said):
+        ask(client, registry)
+
+
+def test_only_the_first_page_can_say_that_the_question_is_unknown(
+    client: RegistryClient, registry: StandIn
+) -> None:
+    """A page that is lost later is no reason to read the tag, which may know fewer."""
+    first = listing([carriers.referrer(attached(1)).record()], Link=f'<{ASKED}?page=2>; rel="next"')
+    registry.on("GET", ASKED, first, Reply(status=404))
+    with pytest.raises(GoneError):
+        ask(client, registry)
+    assert registry.asked() == [f"GET {ASKED}"] * 2
+
+
+def test_a_list_under_the_tag_has_the_same_limit(
+    client: RegistryClient, registry: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "LISTED_LIMIT", 2)
+    registry.on("GET", ASKED, Reply(status=404), forever=True)
+    records = [carriers.referrer(attached(number)).record() for number in range(3)]
+    for count in (2, 3):
+        body = listing(records[:count]).body
+        registry.add_manifest("team/app", body, media_type=OCI_INDEX, tag=TAG)
+        if count == 2:
+            assert len(ask(client, registry)) == 2
+    with pytest.raises(IntegrityError, match=f"{TAG}: 3 referrers, the limits are"):
         ask(client, registry)
 
 

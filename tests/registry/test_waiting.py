@@ -1,11 +1,16 @@
 """429, 5xx and silence: what is waited for, and what is not (case 14)."""
 
+import io
+import json
 import threading
 
 import pytest
+import urllib3
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration
+from builder.adapters.registry.connections import Response
+from builder.adapters.registry.failures import drain
 from builder.errors import GoneError, NetworkError, RateLimitError
 from builder.oci import OCI_MANIFEST
 from builder.reference import Reference
@@ -155,4 +160,34 @@ def test_a_silent_server_is_a_time_out(make_client: MakeClient, registry: StandI
         release.set()
     assert caught.value.message == (
         f"{tag(registry)}: http://{registry.host}/v2/team/app/manifests/t: no answer in time"
+    )
+
+
+def test_an_explanation_without_end_is_not_read_to_its_end() -> None:
+    class Endless(io.RawIOBase):
+        asked = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def read(self, size: int = -1) -> bytes:
+            self.asked += 1
+            assert self.asked < 5
+            return bytes(size)
+
+    body = Endless()
+    raw = urllib3.HTTPResponse(body=body, status=500, preload_content=False)
+    assert len(drain(Response(raw, "http://r.example/v2/"))) == 64 << 10
+    assert body.closed
+
+
+def test_an_explanation_is_one_short_line(client: RegistryClient, registry: StandIn) -> None:
+    said = json.dumps({"errors": [{"code": "X", "message": "\x1b[31m" + "long " * 100}]})
+    registry.on("GET", ".*", Reply(status=400, body=said.encode()))
+    with pytest.raises(NetworkError) as caught:
+        client.manifest(tag(registry))
+    assert caught.value.message == (
+        f"{tag(registry)}: {registry.host} answered 400 Bad Request: X:  [31m"
+        + ("long " * 100)[:192]
+        + "..."
     )

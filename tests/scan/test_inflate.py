@@ -102,6 +102,14 @@ def test_data_after_zstd_frames_is_refused() -> None:
         list(inflate([ZSTD + b"garbage!" * 4], at="layer"))
 
 
+def test_a_zstd_window_beyond_what_the_zstd_command_takes_is_refused() -> None:
+    """RFC 8878, 3.1.1: magic, descriptor, window, and a last block of one byte as it is."""
+    frame = b"\x28\xb5\x2f\xfd\x00%b\x09\x00\x00x"
+    assert list(inflate([frame % b"\x88"], at="layer")) == [b"x"]  # 128 MiB
+    with pytest.raises(IntegrityError, match=r"^layer: not a valid zstd stream: "):
+        list(inflate([frame % b"\x89"], at="layer"))
+
+
 @pytest.mark.parametrize(
     "packed",
     [

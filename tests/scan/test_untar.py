@@ -142,6 +142,12 @@ def test_pax_numbers_override_the_header_and_an_empty_value_does_not() -> None:
     assert (entry.uid, entry.gid, entry.size, content, rest) == (4_000_000_000, 0, 3, b"abc", [])
 
 
+def test_of_a_mode_only_the_permission_bits_count() -> None:
+    """Old writers put the kind of the file before them. The second time it comes from memory."""
+    data = header(b"a", mode=b"0177644") + header(b"b", mode=b"0177644") + END
+    assert [entry.mode for entry, _ in members(data)] == [0o7644, 0o7644]
+
+
 def test_large_numbers_in_base_256() -> None:
     uid = bytes([0x80]) + (3_000_000_000).to_bytes(7, "big")
     assert entries(header(b"f", uid=uid) + END)["f"].uid == 3_000_000_000
@@ -159,6 +165,37 @@ def test_a_name_with_a_slash_at_its_end_is_a_directory_in_v7() -> None:
     assert entries(header(b"d/", flag=b"\0", magic=b"") + END)["d"].kind is Kind.DIRECTORY
 
 
+@pytest.mark.parametrize(
+    "magic",
+    [
+        pytest.param(b"ustar\x0000", id="POSIX"),
+        pytest.param(b"ustar\0\0\0", id="no version"),
+        pytest.param(b"ustar\x0099", id="another version"),
+    ],
+)
+def test_the_prefix_of_a_name_counts_whatever_the_version_is(magic: bytes) -> None:
+    """Go's archive/tar, GNU tar and Python's tarfile do not look at the version."""
+    assert list(entries(header(b"passwd", magic=magic, prefix=b"etc") + END)) == ["etc/passwd"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "magic"),
+    [
+        pytest.param(b"\0" * 12 + b"x", b"ustar\x0000", id="behind a NUL"),
+        pytest.param(b"15000000000\x0015000000000\0", b"ustar  \0", id="atime and ctime of GNU"),
+        pytest.param(b"\x80" + bytes(7) + b"\1\2\3\4", b"ustar  \0", id="an atime in base-256"),
+        pytest.param(b"etc", b"", id="v7"),
+    ],
+)
+def test_what_is_no_prefix_of_a_name_is_left_out(prefix: bytes, magic: bytes) -> None:
+    assert list(entries(header(b"f", magic=magic, prefix=prefix) + END)) == ["f"]
+
+
+def test_old_star_has_a_shorter_prefix() -> None:
+    prefix = b"d" * 131 + b"times".ljust(32, b"0") + b"tar\0"
+    assert list(entries(header(b"f", prefix=prefix) + END)) == ["d" * 131 + "/f"]
+
+
 def test_content_that_nobody_takes_is_skipped_and_can_not_be_taken_later() -> None:
     reader = untar.read([archive([file("a", b"A" * 600), file("b", b"B")])], at="t")
     first = next(reader)
@@ -166,6 +203,9 @@ def test_content_that_nobody_takes_is_skipped_and_can_not_be_taken_later() -> No
     assert b"".join(second.chunks()) == b"B"
     with pytest.raises(RuntimeError, match="the content of 'a' has passed"):
         first.chunks()
+    assert list(reader) == []
+    with pytest.raises(RuntimeError, match="the content of 'b' has passed"):
+        second.chunks()
 
 
 def test_a_link_has_no_content_whatever_its_size_says() -> None:

@@ -7,6 +7,7 @@ from builder.errors import IntegrityError
 from tests.scan.archives import END, header, members, padded, pax
 
 OK = header(b"ok")
+GNU = b"ustar  \0"
 CUT = "fetch it again; if it stays so, its maker did not finish it"
 
 
@@ -141,6 +142,18 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
             id="a pax length of nothing",
         ),
         pytest.param(
+            header(b"x", flag=b"x", size=b"27") + padded(b"no-blank-in-20=letters\n") + OK,
+            "t: byte 512: a malformed pax record: b'no-blank-in-20=letters\\n'",
+            id="a pax record without a length",
+        ),
+        pytest.param(
+            header(b"x", flag=b"x", size=b"41")
+            + padded(b"7 a=bc\nno-blank-in-20=letters" + b"\n" * 4)
+            + OK,
+            "t: byte 512: a malformed pax record: b'no-blank-in-20=letters\\n\\n\\n\\n'",
+            id="a second pax record without a length",
+        ),
+        pytest.param(
             header(b"x", flag=b"x", size=b"7777777"),
             "t: byte 0: an extended header of 2097151 bytes, the limit is 1048576",
             id="a pax bomb",
@@ -149,6 +162,102 @@ CUT = "fetch it again; if it stays so, its maker did not finish it"
             header(b"L", flag=b"L", size=b"10002") + padded(b"n" * 4098) + OK,
             "t: byte 5120: a path of 4098 bytes, the limit is 4096",
             id="a path beyond PATH_MAX",
+        ),
+        pytest.param(
+            header(b"f", size=b"\0" + b"5") + padded(b"12345"),
+            "t: byte 0: size: expected an octal number, got"
+            " b'\\x005\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'",
+            id="a size behind a NUL",
+        ),
+        pytest.param(
+            header(b"d/"),
+            "t: byte 0: b'd/': a file to some unpackers, and a directory to others",
+            id="a file with a slash at its end",
+        ),
+        pytest.param(
+            header(b"d/", flag=b"7"),
+            "t: byte 0: b'd/': a file to some unpackers, and a directory to others",
+            id="a contiguous file with a slash at its end",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"etc"),
+            "t: byte 0: time: expected an octal number, got b'etc" + "\\x00" * 9 + "'",
+            id="a prefix in the place of a GNU atime",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"0".ljust(12, b"\0") + b"etc"),
+            "t: byte 0: time: expected an octal number, got b'etc" + "\\x00" * 9 + "'",
+            id="a GNU ctime that is none",
+        ),
+        pytest.param(
+            header(b"x", magic=GNU, prefix=b"0".ljust(12, b"\0") + b"\x80" + b"\xff" * 11),
+            "t: byte 0: b'x': a time that is out of range",
+            id="a GNU ctime beyond everything",
+        ),
+        pytest.param(
+            header(b"x", flag=b"3", device=b"1".ljust(8, b"\0") + b"3", magic=b""),
+            "t: byte 0: b'x' is the character device 0:0, which overlayfs takes as deleted",
+            id="a device in v7, which has no numbers of them",
+        ),
+        pytest.param(
+            header(b"x", flag=b"3", device=b"10000".ljust(8, b"\0") + b"4000000"),
+            "t: byte 0: b'x' is the character device 0:0, which overlayfs takes as deleted",
+            id="a device whose numbers are 0 to the kernel",
+        ),
+        pytest.param(
+            pax((b"path", b"x")) + pax((b"comment", b"y"), flag=b"g") + OK,
+            "t: byte 1024: a global header between an extended header and its member",
+            id="a global header before the member of a pax header",
+        ),
+        pytest.param(
+            pax((b"uid", b"4294967295")) + OK,
+            "t: byte 1024: b'ok': size 0 or owner 4294967295:0 is out of range",
+            id="a user that means none",
+        ),
+        pytest.param(
+            pax((b"gid", b"4294967295")) + OK,
+            "t: byte 1024: b'ok': size 0 or owner 0:4294967295 is out of range",
+            id="a group that means none",
+        ),
+        pytest.param(
+            pax((b"size", b"9" * 21)) + OK,
+            "t: byte 512: pax size: expected digits, got b'999999999999999999999'",
+            id="more digits than any number of bytes has",
+        ),
+        pytest.param(
+            header(b"d/", flag=b"\0", magic=b"", size=b"1"),
+            "t: byte 0: the directory b'd/' has 1 bytes of content",
+            id="a directory of v7 with content",
+        ),
+        pytest.param(
+            (header(b"L", flag=b"L", size=b"2") + padded(b"y\0")) * 2 + OK,
+            "t: byte 1536: several extended headers for one member",
+            id="two long names",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.", b"x")) + OK,
+            "t: byte 512: a pax record for an xattr named ''",
+            id="an xattr without a name",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.a\0b", b"x")) + OK,
+            "t: byte 512: a pax record for an xattr named 'a\\x00b'",
+            id="NUL in the name of an xattr",
+        ),
+        pytest.param(
+            pax((b"SCHILY.xattr.x", b"y"), flag=b"g") + OK,
+            "t: byte 512: the global pax record b'SCHILY.xattr.x', which unpackers disagree on",
+            id="a global xattr",
+        ),
+        pytest.param(
+            pax((b"GNU.sparse.major", b"1"), flag=b"g") + OK,
+            "t: byte 512: the global pax record b'GNU.sparse.major', which unpackers disagree on",
+            id="a global sparse record",
+        ),
+        pytest.param(
+            pax((b"", b"x")) + OK,
+            "t: byte 512: a malformed pax record: b'5 =x\\n'",
+            id="a pax record without a key",
         ),
         pytest.param(
             header(b"V", flag=b"V"),
@@ -168,6 +277,12 @@ def test_a_truncated_archive_says_what_to_do() -> None:
     with pytest.raises(IntegrityError) as refused:
         members(OK)
     assert refused.value.hint == CUT
+
+
+def test_a_link_target_beyond_path_max_is_refused() -> None:
+    long = header(b"K", flag=b"K", size=b"10001") + padded(b"n" * 4097)
+    with pytest.raises(IntegrityError, match="'l': a link target must have 1 to 4096 bytes, got"):
+        members(long + header(b"l", flag=b"2") + END)
 
 
 def test_global_records_that_change_nothing_pass() -> None:

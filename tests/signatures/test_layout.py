@@ -112,6 +112,19 @@ def test_a_list_that_is_not_there_is_an_error(store: FileStore) -> None:
     assert type(caught.value).__name__ == "GoneError"
 
 
+def test_a_list_of_another_size_than_its_entry_says_is_refused(store: FileStore) -> None:
+    sign(store)
+    tag = carriers.signature_tag(IMAGE.digest)
+    index_file = store.paths.root / "index.json"
+    document = json.loads(index_file.read_bytes())
+    for entry in document["manifests"]:
+        if entry.get("annotations", {}).get("org.opencontainers.image.ref.name") == tag:
+            entry["size"] += 1
+    index_file.write_text(json.dumps(document))
+    with pytest.raises(IntegrityError, match=r"expected \d+ bytes, got \d+"):
+        LayoutPlace(store).tagged(tag)
+
+
 def test_a_bundle_that_was_not_copied_is_told(store: FileStore) -> None:
     sign(store)
     for entry in LayoutPlace(store).referrers(IMAGE.digest, bundle.MEDIA_TYPE):

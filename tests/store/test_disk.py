@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from builder import durable
 from builder.adapters.store import FileStore, disk
 from builder.adapters.store.du import du
 from builder.adapters.store.gc import gc
@@ -18,7 +19,7 @@ from builder.adapters.store.verify import verify
 from builder.digest import Digest
 from builder.errors import EnvironmentFault
 from tests.store.processes import join, start
-from tests.store.worlds import image, index_file
+from tests.store.worlds import NOWHERE, image, index_file
 
 SIZE = 1 << 20
 
@@ -135,6 +136,59 @@ def test_any_other_trouble_of_the_disk_is_told_as_the_system_names_it() -> None:
         raise OSError(errno.EIO, "whatever", "f")
     assert caught.value.message == "store 's': 'f': Input/output error"
     assert caught.value.hint == "look at the disk, or choose another store with --store DIR"
+
+
+def test_a_disk_that_fails_while_a_blob_is_read_is_told(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> int:
+        raise OSError(errno.EIO, "whatever")
+
+    digest = files.put(b"bytes")
+    monkeypatch.setattr(os, "readv", fails)
+    with files.open(digest) as stream, pytest.raises(EnvironmentFault) as caught:
+        stream.read()
+    assert caught.value.message == f"{files.paths.at}: Input/output error"
+
+
+def test_a_file_that_cannot_be_closed_is_closed_once(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux gives the number back in any case; a second time it may be another thread's."""
+    files.put(b"make the store")
+    closed: list[int] = []
+    real = os.close
+
+    def close(fd: int) -> None:
+        regular = Path(f"/proc/self/fd/{fd}").readlink().parent == Path(files.paths.tmp)
+        real(fd)
+        if regular:
+            closed.append(fd)
+            raise OSError(errno.EIO, "whatever")
+
+    pending = disk.Pending(files.paths.tmp)
+    monkeypatch.setattr(os, "close", close)
+    with pytest.raises(OSError, match="whatever"):
+        pending.publish(files.paths.blob(NOWHERE))
+    monkeypatch.setattr(os, "close", closed.append)
+    pending.drop()
+    assert len(closed) == 1
+    assert os.listdir(files.paths.tmp) == []
+
+
+def test_a_new_store_has_its_own_name_on_the_disk(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = durable.sync_directory
+
+    def sync(path: str) -> None:
+        real(path)
+        synced.append(path)
+
+    monkeypatch.setattr(durable, "sync_directory", sync)
+    files.put(b"first")
+    assert os.path.dirname(files.paths.real) in synced
 
 
 def test_bytes_are_durable_before_their_name_and_the_name_before_what_follows(

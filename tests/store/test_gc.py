@@ -1,14 +1,20 @@
 """What ``gc`` takes and what it leaves, and what ``du`` counts."""
 
+import logging
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from builder import durable
 from builder.adapters.store import FileStore
 from builder.adapters.store.du import Share, du
 from builder.adapters.store.gc import Collected, gc
 from builder.adapters.store.verify import verify
+from builder.adapters.store.walk import walk
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.oci import Manifest
@@ -139,6 +145,66 @@ def test_what_is_no_blob_is_left_for_a_person(files: FileStore) -> None:
     assert gc(files).blobs == (Digest.of(b"x"),)
     assert stray.exists()
     assert blob_file(files, NOWHERE).is_dir()
+
+
+def test_that_memos_went_is_on_the_disk_before_blobs_go(
+    used: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power failure leaves of it may be any part of what is not synced yet."""
+    calls: list[str] = []
+    sync, unlink = durable.sync_directory, os.unlink
+
+    def note_sync(path: str) -> None:
+        sync(path)
+        calls.append(f"sync {Path(path).relative_to(used.paths.real)}")
+
+    def note_unlink(path: str) -> None:
+        unlink(path)
+        calls.append(f"unlink {Path(path).relative_to(used.paths.real).parts[0]}")
+
+    monkeypatch.setattr(durable, "sync_directory", note_sync)
+    monkeypatch.setattr(os, "unlink", note_unlink)
+    gc(used, reachable=lambda: [INDEX])
+    first = ["unlink notes", "unlink notes", "sync notes/trace", "unlink blobs", "unlink tmp"]
+    assert calls[:5] == first
+
+
+def test_who_has_a_lock_keeps_gc_waiting(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It takes away the files of locks: two could hold one lock, each by a file of its own."""
+    monkeypatch.setattr("builder.adapters.store.locks.PATIENCE", 0.01)
+    waits = threading.Event()
+
+    class Heard(logging.Handler):
+        def emit(self, _: logging.LogRecord) -> None:
+            waits.set()
+
+    heard = Heard()
+    logger = logging.getLogger("builder.adapters.store.locks")
+    logger.addHandler(heard)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            with files.lock("a"):
+                collecting = pool.submit(gc, FileStore(files.paths.root))
+                assert waits.wait(10)
+                assert not collecting.done()
+                assert (files.paths.root / "locks" / "a").exists()
+            collecting.result(10)
+    finally:
+        logger.removeHandler(heard)
+    assert not (files.paths.root / "locks" / "a").exists()
+    assert caplog.messages == [
+        f"store '{files.paths.root}': waiting for the builds that use it to end"
+    ]
+
+
+def test_a_manifest_that_is_named_twice_is_looked_at_once(files: FileStore) -> None:
+    manifest = image(files, layers=(b"layer",))
+    named = index_of(files, manifest, manifest)
+    files.set_reference("demo", named)
+    found = [node.descriptor.digest for node in walk(files, named, at="demo")]
+    assert len(found) == len(set(found)) == 4
 
 
 def test_gc_of_a_store_that_is_not_there_makes_none(files: FileStore) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import canonical
-from builder.adapters.store import FileStore
+from builder.adapters.store import FileStore, locks
 from builder.adapters.store.gc import gc
 from builder.adapters.store.verify import verify
 from builder.digest import Digest
@@ -174,6 +174,31 @@ def test_the_lock_of_a_killed_process_is_free(files: FileStore) -> None:
         gc(files)
     os.close(read)
     os.close(write)
+
+
+def test_a_lock_that_is_given_back_is_free_whoever_has_its_descriptor(files: FileStore) -> None:
+    """A child that was forked meanwhile has it, too, until it ends."""
+    with files.lock("a"):
+        child = start(signal.pause)
+    with ended(child):
+        fd = locks.acquire(
+            f"{files.paths.locks}/a", alone=True, waiting=lambda: pytest.fail("it is held")
+        )
+        locks.release(fd)
+
+
+def test_who_is_interrupted_while_waiting_for_a_lock_leaves_nothing_open(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with files.lock("a"):
+        before = os.listdir("/proc/self/fd")
+        monkeypatch.setattr("time.sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            locks.acquire(f"{files.paths.locks}/a", alone=True, waiting=lambda: "")
+        assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 @contextlib.contextmanager

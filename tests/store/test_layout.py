@@ -137,6 +137,29 @@ def test_a_directory_with_other_things_is_refused_and_left_alone(tmp_path: Path)
     assert _tree(tmp_path) == {"thesis.txt": b"mine"}
 
 
+@pytest.mark.parametrize("when", [1, 2], ids=["before the first look", "before the second"])
+def test_a_store_that_somebody_else_makes_meanwhile_is_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: int
+) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    (root / "blobs").mkdir()
+    (root / "blobs" / "sha256").mkdir()
+    other = FileStore(root)
+    looks: list[str] = []
+    real = os.listdir
+
+    def look(path: str) -> list[str]:
+        looks.append(path)
+        if len(looks) == when:
+            other.put(b"of another process")
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", look)
+    assert FileStore(root).has(Digest.of(b"of another process"))
+    assert len(looks) == when
+
+
 def test_blobs_without_a_mark_are_refused(files: FileStore) -> None:
     files.put(DATA)
     (files.paths.root / "oci-layout").unlink()
@@ -253,6 +276,16 @@ def test_a_directory_in_the_place_of_a_blob_is_for_a_person_to_remove(files: Fil
         assert caught.value.hint == f"find out who put it there, and remove '{path}'"
     assert (path / "x").read_text() == "mine"
     assert os.listdir(files.paths.tmp) == []
+
+
+def test_what_is_there_is_not_written_again(files: FileStore) -> None:
+    path = blob_file(files, files.put(DATA))
+    before = path.stat().st_ino
+    with files.writer() as writer:
+        writer.write(DATA)
+        writer.commit()
+    assert path.stat().st_ino == before
+    assert list((files.paths.root / "tmp").iterdir()) == []
 
 
 def test_a_writer_that_failed_leaves_no_file(files: FileStore) -> None:
@@ -378,6 +411,21 @@ def test_a_broken_index_is_an_error_and_never_no_references(
             "put index.json back from a copy, or choose another store with --store DIR"
         )
     assert index_file(files).read_bytes() == raw
+
+
+def test_an_index_over_the_limit_is_not_read_to_its_end(
+    files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.set_reference("demo", image(files, layers=(DATA,)))
+    size = index_file(files).stat().st_size
+    monkeypatch.setattr(index, "LIMIT", size)
+    assert list(files.references()) == ["demo"]
+    monkeypatch.setattr(index, "LIMIT", size - 2)
+    with pytest.raises(IntegrityError) as caught:
+        files.references()
+    assert caught.value.message == (
+        f"store '{files.paths.root}': index.json: {size - 1} bytes of JSON, the limit is {size - 2}"
+    )
 
 
 def test_a_missing_index_is_an_error_and_never_no_references(files: FileStore) -> None:

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 CLIENT = f"builder/{__version__}"
 _DEFAULT_LIFETIME = 60
 """Seconds, where the token service does not say (token specification, "expires_in")."""
+_LONGEST_LIFETIME = 24 * 60 * 60
 _MARGIN = 5.0
 _TOKEN_CHARACTERS = re.compile(r"[\x21-\x7e]+")
 _PART = (
@@ -241,7 +242,7 @@ def _read_token(body: bytes, *, at: str) -> tuple[str, int]:
     lifetime = fields.get("expires_in", _DEFAULT_LIFETIME)
     if not isinstance(lifetime, int) or isinstance(lifetime, bool):
         lifetime = _DEFAULT_LIFETIME
-    return token, lifetime
+    return token, min(lifetime, _LONGEST_LIFETIME)
 
 
 def _bad_credentials(

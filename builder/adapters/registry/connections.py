@@ -63,7 +63,12 @@ class Connections:
     def close(self) -> None:
         """Close the connections that are idle."""
         for manager in self._managers.values():
+            # clear() alone leaves them to the end of their pool, which everybody holds who has an
+            # error, by way of its response.
+            pools = [manager.pools.get(key) for key in manager.pools.keys()]  # noqa: SIM118 - no iterator
             manager.clear()
+            for pool in filter(None, pools):
+                pool.close()
 
     def request(
         self,

@@ -173,9 +173,11 @@ def _ask_helper(helper: object, *, server: str, at: str) -> Credentials | None:
             timeout=_HELPER_TIMEOUT,
             check=False,
         )
-    except FileNotFoundError:
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
         raise EnvironmentFault(
-            f"{at}: the credential helper {program!r} is not installed",
+            f"{at}: the credential helper {program!r}"
+            f" {'is not installed' if missing else f'cannot be run: {error.strerror}'}",
             hint="install it, or take credsStore and credHelpers out of the file",
         ) from None
     except subprocess.TimeoutExpired:  # its output may hold a secret: not chained

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from builder.adapters.registry.configuration import Endpoint
-from builder.adapters.registry.failures import drain
 from builder.adapters.registry.manifests import content_type
 from builder.adapters.registry.request import Request, shown
 from builder.adapters.registry.tags import next_page
@@ -75,7 +74,6 @@ def _asked(
         )
         response, raw = transport.fetch(request, limit=MANIFEST_LIMIT)
         if response.status_code != 200:
-            drain(response)
             return None
         kind = content_type(response, what=what)
         at = f"{what}: {shown(response.url)}"

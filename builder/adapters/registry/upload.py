@@ -125,16 +125,19 @@ class Upload:
     def _send_chunks(self, content: BinaryIO, *, chunk_size: int) -> None:
         session, least = self._start()
         hasher = Hasher()
-        while chunk := _take(
-            content, min(max(chunk_size, least), self.descriptor.size - hasher.size)
-        ):
+        piece = max(chunk_size, least)
+        while True:
+            try:
+                chunk = _take(content, min(piece, self.descriptor.size - hasher.size))
+                if not chunk:
+                    self._check_content(content, hasher)
+            except Exception:  # of the content, which may be a stream of another registry
+                session.cancel()
+                raise
+            if not chunk:
+                break
             session.append(chunk)
             hasher.update(chunk)
-        try:
-            self._check_content(content, hasher)
-        except IntegrityError:
-            session.cancel()
-            raise
         self._check_digest(session.finish(self.descriptor.digest, b""))
 
     def _start(self) -> tuple[UploadSession, int]:

@@ -123,8 +123,8 @@ class Pending:
             raise RuntimeError("publish after publish or drop")
         os.fchmod(self._fd, 0o644)
         os.fsync(self._fd)
-        os.close(self._fd)
-        self._fd = None
+        fd, self._fd = self._fd, None
+        os.close(fd)
         os.replace(self.path, target)
         self._there = False
         durable.sync_directory(os.path.dirname(target))

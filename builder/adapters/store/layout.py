@@ -91,6 +91,7 @@ class FileStore:
         """See ``builder.ports.Store``. A seek back to the start begins the check anew."""
         file = VerifyingFile(
             self._open_blob(digest),
+            at=self.paths.at,
             digest=digest,
             corrupt=lambda got: self._corrupt(digest, got),
         )

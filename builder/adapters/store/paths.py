@@ -57,19 +57,18 @@ class Paths:
             EnvironmentFault: The directory is something else, or of another layout version.
         """
         with disk.faults(self.at):
-            if (mark := self._read_mark()) is not None:
+            mark = self._read_mark()
+            if mark is None and (stranger := self._stranger()) is not None:
+                mark = self._read_mark()  # whoever made a store meanwhile made the mark before that
+                if mark is None:
+                    raise EnvironmentFault(
+                        f"{self.at}: not an OCI image layout: it has {stranger!r} and no"
+                        " 'oci-layout'",
+                        hint="choose an empty or a new directory with --store DIR",
+                    )
+            if mark is not None:
                 self._check_version(mark)
-                return True
-            if not os.path.lexists(self.real):
-                return False
-            strangers = sorted(set(os.listdir(self.real)) - _SKELETON)
-            if strangers or self._any_blob():
-                raise EnvironmentFault(
-                    f"{self.at}: not an OCI image layout: it has"
-                    f" {strangers[0] if strangers else 'blobs'!r} and no 'oci-layout'",
-                    hint="choose an empty or a new directory with --store DIR",
-                )
-        return False
+        return mark is not None
 
     def make(self) -> None:
         """Make what is missing of the store. Whoever comes first does it, the others find it.
@@ -119,8 +118,10 @@ class Paths:
                 hint="choose another store with --store DIR, or upgrade builder",
             )
 
-    def _any_blob(self) -> bool:
+    def _stranger(self) -> str | None:
+        """What is there that a store under way does not have."""
         try:
-            return bool(os.listdir(self.blobs))
+            found = sorted(set(os.listdir(self.real)) - _SKELETON)
+            return found[0] if found else "blobs" if os.listdir(self.blobs) else None
         except FileNotFoundError:
-            return False
+            return None

@@ -31,8 +31,6 @@ class References:
             raw = disk.read_file(self._paths.index, limit=index.LIMIT)
         if raw is None and self._paths.exists:
             raise IntegrityError(f"{self.at}: missing", hint=_HINT)
-        if raw is not None and len(raw) > index.LIMIT:
-            raise IntegrityError(f"{self.at}: more than {index.LIMIT} bytes", hint=_HINT)
         try:
             return index.parse(index.EMPTY if raw is None else raw, at=self.at)
         except IntegrityError as error:

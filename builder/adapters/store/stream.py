@@ -4,6 +4,7 @@ import io
 import os
 from typing import TYPE_CHECKING, NoReturn
 
+from builder.adapters.store import disk
 from builder.digest import Digest, Hasher
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ class VerifyingFile(io.RawIOBase):
     itself (sendfile, a child's stdin) would not be checked.
     """
 
-    def __init__(self, fd: int, *, digest: Digest, corrupt: "Callable[[Digest], NoReturn]") -> None:
+    def __init__(
+        self, fd: int, *, at: str, digest: Digest, corrupt: "Callable[[Digest], NoReturn]"
+    ) -> None:
         super().__init__()
+        self._at = at
         self._fd = fd
         self._size = os.fstat(fd).st_size
         self._digest = digest
@@ -41,9 +45,12 @@ class VerifyingFile(io.RawIOBase):
 
         Raises:
             IntegrityError: The end is reached and the bytes are not what the name says.
+            EnvironmentFault: The disk does not give them: whoever reads for somebody else (a client
+                of an engine) would take it for that one's failure.
         """
         view = memoryview(buffer).cast("B")
-        count = os.readv(self._fd, [view])
+        with disk.faults(self._at):
+            count = os.readv(self._fd, [view])
         self._position += count
         if self._hasher is not None:
             self._hasher.update(view[:count])
