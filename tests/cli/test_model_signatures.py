@@ -171,6 +171,7 @@ def test_options_that_make_no_sense_are_a_matter_of_usage(verify: Builder, proje
         (("--signature", "none", "--key", "signer.pub"), "--signature none: cannot be read"),
         (("--signature", ".", "--key", "signer.pub"), "--signature .: cannot be read"),
         (("--signature", "model.sig", "--key", "none"), "there is no file 'none', and no key"),
+        (("--signature", "model.sig", "--key", ""), "there is no file '', and no key"),
     ):
         ran = verify(*arguments)
         assert (ran.status, ran.out) == (2, "")

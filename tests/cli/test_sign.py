@@ -68,6 +68,7 @@ def test_an_image_that_nobody_signed_is_not_found(
 ) -> None:
     status, said = verified(builder, layout, key.with_suffix(".pub"))
     assert (status, "nobody signed it" in said) == (13, True)
+    assert said.startswith(f"builder: error: layout '{layout}': sha256:")
     assert said.endswith("signs what was built here; skopeo copy leaves signatures behind\n")
 
 
