@@ -32,8 +32,8 @@ def pattern(node: Cursor) -> str:
     except UsageError as error:
         told = shortened(without_user(written))
         raise node.error(f"not a repository: {told!r}", hint=hint) from error
-    if found.name != probe or probe != probe.lower():
-        spelt = found.name.lower() if base == written else f"REGISTRY/{base}/*"
+    if found.name != probe or _one_spelling(found) != probe:
+        spelt = _one_spelling(found) if base == written else f"REGISTRY/{base}/*"
         raise node.error(
             f"not the one spelling of a repository: {shortened(written)!r}",
             hint=f"with its registry, in lower case, without tag and digest: {spelt}",
@@ -53,10 +53,16 @@ def covers(pattern: str, repository: Reference | None) -> bool:
         return True
     if repository is None:
         return False
-    name = f"{repository.registry.lower()}/{repository.repository}"
+    name = _one_spelling(repository)
     if pattern.endswith(_BELOW):
         return name.startswith(pattern.removesuffix("*"))
     return name == pattern
+
+
+def _one_spelling(repository: Reference) -> str:
+    """Hosts know no case, and 443 is where a registry is that names no port."""
+    registry = repository.registry.lower().removesuffix(":443")
+    return f"{registry}/{repository.repository}"
 
 
 def scope_of(policy: Policy, repository: Reference | None) -> Scope | None:

@@ -14,7 +14,14 @@ from typing import Any
 from builder.errors import PolicyError
 from builder.keys.public import PublicKey
 from builder.notation.certificate import Chain
-from builder.trust.export.chosen import Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import (
+    Chosen,
+    Export,
+    chosen,
+    hub_spellings,
+    remarks,
+    spelt_otherwise,
+)
 from builder.trust.model import Policy
 from builder.trust.names import FILE
 from builder.trust.scope import EVERYTHING
@@ -62,6 +69,7 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
         },
         remarks=(
             *remarks(policy, today),
+            *spelt_otherwise(said, reject=True),
             *(f"{line}; notation refuses what it has there" for line in told),
             *_certificates(said, held),
         ),
@@ -106,7 +114,7 @@ def _statements(said: Sequence[Chosen]) -> Iterator[dict[str, Any]]:
     for number, item in enumerate(said, 1):
         yield {
             "name": f"{item.role.name}-{number}",
-            "registryScopes": [item.repository],
+            "registryScopes": [*hub_spellings(item.repository)],
             "signatureVerification": {"level": "strict"},
             "trustStores": [f"ca:{item.role.name}"],
             # A store has the certificates of keys themselves, which can issue no others.
