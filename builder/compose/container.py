@@ -22,6 +22,10 @@ _OPTIONAL = frozenset({"false", "no", "off"})
 _SHELL_ENDS = ("-c", "-lc", "-ec", "-euc", "-exc", "-euxc")
 
 
+_PLACES = {"tmpfs": "/", "configs": "/", "secrets": "/run/secrets"}
+"""What else is mounted, and where, if only a name is given."""
+
+
 class Kind(StrEnum):
     """What is mounted."""
 
@@ -232,6 +236,20 @@ class _Reader:
                 if mount.target not in seen:
                     seen.add(mount.target)
                     yield mount
+            for key, directory in _PLACES.items():
+                node = value_of(part, key)
+                for item in node.items if isinstance(node, Sequence) else (node,) if node else ():
+                    yield self._other(item, directory)
+
+    def _other(self, node: Node, directory: str) -> Mount:
+        """A tmpfs, or a file that Compose itself puts into the container."""
+        if isinstance(node, MappingNode):
+            at = value_of(node, "target") or value_of(node, "source")
+            name = "" if at is None else self._text(at)
+        else:
+            name = self._text(node)
+        target = _normal(posixpath.join(directory, name.partition(":")[0]))
+        return Mount(target=target, source="", kind=Kind.OTHER, line=node.line)
 
     def _short(self, node: Node) -> Mount:
         text = self._text(node)
@@ -273,4 +291,6 @@ def _is_null(node: Node) -> bool:
 
 
 def _normal(target: str) -> str:
-    return posixpath.normpath(target) if target.startswith("/") else target
+    """A path of the container as the engine mounts it. Compose puts nothing for what is not set."""
+    path = without_unset(target)
+    return f"/{posixpath.normpath(path).lstrip('/')}" if path.startswith("/") else path

@@ -167,11 +167,11 @@ def _verified(
     pin: ModelPin, place: Place, checked: Sequence[CheckedFile], memo: Remembered, *, now: int
 ) -> Verified:
     locked = {file.path for file in pin.files}
-    known = locked.union(*map(parents, locked))  # a directory may be a link, too
+    above = {one for path in locked for one in parents(path)}  # each may be a link, too
     extra = [
         CheckedFile(path=_legible(path), state=State.EXTRA)
-        for path in place.paths()
-        if path not in known
+        for path in place.paths(through=above)
+        if path not in locked and path not in above
     ]
     good = {file.path for file in checked if file.state is State.OK}
     damaged = {f.path for f in checked if f.state not in (State.OK, State.MISSING)}

@@ -365,3 +365,54 @@ def test_an_interrupt_ends_what_is_under_way() -> None:
     ):
         next(results)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("target", ["{root}/real.json", "../tiny/real.json"])
+def test_a_link_that_leads_elsewhere_under_another_name_is_wrong(
+    root: Path, store: MemoryStore, target: str
+) -> None:
+    """A container has the directory as /models, where neither is there."""
+    (root / "config.json").rename(root / "real.json")
+    pin = replace(PIN, files=(*PIN.files, ModelFile(path="real.json", digest=CONFIG, size=3)))
+    (root / "config.json").symlink_to("real.json")
+    assert checked(pin, root, store).ok
+    (root / "config.json").unlink()
+    (root / "config.json").symlink_to(target.format(root=root))
+    found = checked(pin, root, store)
+    assert told(found) == {"config.json": "wrong"}
+    (detail,) = [file.detail for file in found.files if file.detail]
+    assert "which is another place where" in detail or "a link out of the directory" in detail
+
+
+CONFIG = Digest.of(b"{}\n")
+
+
+def test_what_lies_behind_a_linked_directory_is_extra_too(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    root = lay(tmp_path / "tiny", {"real/a.json": b"{}\n", "real/hook.py": b"evil\n"})
+    (root / "sub").symlink_to("real")
+    pin = pin_of({"sub/a.json": b"{}\n", "real/a.json": b"{}\n"})
+    assert told(checked(pin, root, store)) == {"real/hook.py": "extra", "sub/hook.py": "extra"}
+
+
+def test_a_tensor_that_no_index_leads_to_is_not_the_one_that_is_required(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    """VLLM loads the files that the index names, and no other that lies beside it."""
+    files = tiny()
+    beside = {"mtp.safetensors": safetensors({"mtp.fc.qweight": b"q" * 8})}
+    root = lay(tmp_path / "tiny", files | beside)
+    pin = pin_of(files | beside)
+    assert checked(replace(pin, tensors=2, require=("embed",)), root, store).ok
+    found = checked(replace(pin, require=("mtp.fc.qweight",)), root, store)
+    (message,) = found.tensors
+    assert message == (
+        "tiny: of 2 tensors it lacks mtp.fc.qweight, which the pin requires;"
+        " no index names mtp.safetensors"
+    )
+    (message,) = checked(replace(pin, forbid=("mtp.fc.qweight",)), root, store).tensors
+    assert message == "tiny: mtp.safetensors has mtp.fc.qweight, which the pin forbids"
+    below = {"draft/model.safetensors": safetensors({"mtp.fc.qweight": b"q" * 8})}
+    root = lay(tmp_path / "below", files | below)
+    assert checked(pin_of(files | below, require=("mtp.fc.qweight",)), root, store).ok
