@@ -10,6 +10,7 @@ from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.hashing import Crew, at_once
+from builder.models.mounted import silent_devices
 from builder.models.place import Identity, Place
 from builder.models.remembered import Remembered
 from builder.models.tensors import judge, question
@@ -101,7 +102,8 @@ def verify(
         full: Hash also what was hashed before and has not changed since.
     """
     now = clock()
-    memos = [Remembered(store, place.directory) for _, place in models]
+    silent = silent_devices()
+    memos = [Remembered(store, place.directory, silent=silent) for _, place in models]
     work = [(number, file) for number, (pin, _) in enumerate(models) for file in pin.files]
     work.sort(key=lambda item: -(item[1].size or 0))  # the largest first: threads end together
 

@@ -12,6 +12,7 @@ import pytest
 from builder.digest import Digest
 from builder.lock.model import ModelFile
 from builder.models.hashing import Crew, at_once
+from builder.models.mounted import silent_devices
 from builder.models.place import place_of
 from builder.models.verify import State, verify
 from tests.memory_store import MemoryStore
@@ -416,3 +417,40 @@ def test_a_tensor_that_no_index_leads_to_is_not_the_one_that_is_required(
     below = {"draft/model.safetensors": safetensors({"mtp.fc.qweight": b"q" * 8})}
     root = lay(tmp_path / "below", files | below)
     assert checked(pin_of(files | below, require=("mtp.fc.qweight",)), root, store).ok
+
+
+MOUNTS = """\
+21 1 {major}:{minor} / / rw,relatime shared:1 - {kind} /dev/root rw
+22 1 0:21 / /proc rw - proc proc rw
+a line of a later kernel
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "remembered"),
+    [
+        ("ext4", True),
+        ("fuseblk", True),
+        ("squashfs", False),
+        ("erofs", False),
+        ("vfat", False),
+        ("fuse.sshfs", False),
+        ("fuse", False),
+    ],
+)
+def test_where_no_time_of_change_is_told_nothing_is_remembered(
+    root: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, kind: str, remembered: bool
+) -> None:
+    """Another image that is mounted in the place of one may have its device, inodes and times."""
+    device = root.stat().st_dev
+    table = root.parent / "mountinfo"
+    table.write_text(MOUNTS.format(major=os.major(device), minor=os.minor(device), kind=kind))
+    checked(PIN, root, store)
+    monkeypatch.setattr("builder.models.verify.silent_devices", lambda: silent_devices(table))
+    first = checked(PIN, root, store)
+    assert first.hashed == (0 if remembered else TOTAL), "nor what was remembered before"
+    assert checked(PIN, root, store).hashed == first.hashed
+
+
+def test_where_nobody_knows_what_is_mounted_nothing_is_remembered(tmp_path: Path) -> None:
+    assert 7 in silent_devices(tmp_path / "none")
