@@ -1,5 +1,6 @@
 """``builder models verify --compose``: what a compose file's services load, on this machine."""
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from builder.models.place import Place
 
 
+_log = logging.getLogger(__name__)
+
+_DEFAULTS = frozenset({"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"})
+_OVERRIDES = (
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+)
+"""What Docker Compose reads by itself beside one of the defaults, where no file is named."""
+
+
 def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]:
     """What services of a compose file load.
 
@@ -29,6 +42,8 @@ def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]
     from builder.check.composes import mapped
 
     directory = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120 - links stay
+    if os.path.basename(file) in _DEFAULTS:  # noqa: PTH119 - as above
+        _tell_overrides(file, directory)
     environment = site.settings.environment
     own = _read(str(Path(directory) / ".env"))
     variables = {} if own is None else read_variables(own, environment, file=f"{directory}/.env")
@@ -41,6 +56,17 @@ def models_of(site: Site, file: str, names: Sequence[str]) -> tuple[Served, ...]
         directory=directory,
         read=_read,
     )
+
+
+def _tell_overrides(file: str, directory: str) -> None:
+    for name in _OVERRIDES:
+        if os.path.lexists(Path(directory, name)):
+            _log.warning(
+                "%s: docker compose reads %s, too, where no file is named, and it is not read here:"
+                " docker compose config prints both in one",
+                file,
+                name,
+            )
 
 
 def _read(path: str) -> bytes | None:

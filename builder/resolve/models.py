@@ -166,6 +166,11 @@ def _judged(
     Raises:
         IntegrityError: They disagree.
     """
+    if empty := [it for it in selected(paths, ("*.safetensors",)) if not everything[it].size]:
+        raise IntegrityError(
+            f"{at}: no safetensors files, for they have no bytes: {listed(empty)}",
+            hint="pin a revision that is whole; include can leave out what is none",
+        )
     indexes = [read_index(data, path=path, at=at) for path, data in texts.items()]
     for index in indexes:
         check_complete(index, everything.keys(), at=at)

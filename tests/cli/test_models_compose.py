@@ -432,3 +432,14 @@ def test_one_model_of_two_services_is_hashed_once(verify: Builder, store: Path) 
     assert len(ran.json["models"]) == 1
     assert len(ran.json["loaded"]) == 2
     assert os.listdir(store)
+
+
+def test_a_file_that_docker_compose_reads_too_is_told(
+    verify: Builder, builder: Builder, place: Path
+) -> None:
+    (place / "compose.override.yml").write_text("services: {engine: {command: [--model, /x]}}\n")
+    ran = verify(VLLM)
+    assert ran.status == 0
+    assert "docker compose reads compose.override.yml, too, where no file is named" in ran.err
+    (place / "compose.yml").rename(place / "mine.yml")
+    assert builder("models", "verify", "--compose", place / "mine.yml").err == ""

@@ -202,6 +202,15 @@ def test_a_shard_that_the_index_names_must_be_there(hub: StandInHub, resolve: Re
     )
 
 
+def test_weights_that_cannot_be_any_are_not_pinned(hub: StandInHub, resolve: Resolve) -> None:
+    shard = "model-00002-of-00002.safetensors"
+    hub.model(NAME, {**FILES, shard: b""})
+    with pytest.raises(
+        IntegrityError, match=f"no safetensors files, for they have no bytes: {shard}"
+    ):
+        resolve()
+
+
 def test_a_shard_that_include_leaves_out_is_refused(resolve: Resolve) -> None:
     with pytest.raises(IntegrityError, match=r"as include selects: .* 1 of them are missing"):
         resolve(include=("*00001*", "*.json"))
