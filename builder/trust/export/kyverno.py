@@ -58,6 +58,7 @@ def kyverno(policy: Policy, *, today: date, reject: bool) -> Export:
 def _remarks(scopes: Sequence[Chosen], *, reject: bool) -> Iterator[str]:
     if len(scopes) > 1:
         yield "an image has to meet every rule whose place has it"
+    yield "Kyverno sees no pod that its resourceFilters leave out: kube-system, unless it is told"
     yield from spelt_otherwise(scopes, reject=reject)
 
 

@@ -33,8 +33,8 @@ _MAKE = "builder key certificate makes one, and --certificate names it"
 
 
 def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
-    """``trustpolicy.json``, and ``truststore/x509/ca/ROLE-DIGEST/KEY.pem``: what notation's directory
-    of configuration holds.
+    """``trustpolicy.json``, and ``truststore/x509/ca/ROLE-DIGEST/KEY.pem``: what goes into
+    notation's directory of configuration.
 
     Args:
         chains: The certificates with which the keys sign.
