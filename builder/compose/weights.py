@@ -39,6 +39,8 @@ _REVISIONS = {
 }
 """Options that give a revision, and of which option's model: of none, the first model's."""
 _LORAS = "--lora-modules"
+_FILE = "--config"
+_ENGINE = re.compile(r"(?:^|/)vllm$|^(?:vllm|sglang)\.")
 _VARIABLES = ("LLAMA_ARG_MODEL", "LLAMA_ARG_MMPROJ", "LLAMA_ARG_MODEL_DRAFT", "MODEL_ID")
 _NONE = frozenset({"ngram", "[ngram]", "auto", "None", "null", "suffix"})
 """What stands where a model could, and is none."""
@@ -92,7 +94,17 @@ def named_models(container: Container) -> tuple[Named, ...]:
                 unknown=_unknown(value, revision or "", lacking),
             ),
         )
-    return tuple(models.values())
+    return (*models.values(), *_options_elsewhere(container, bool(given)))
+
+
+def _options_elsewhere(container: Container, loads: bool) -> Iterator[Named]:
+    """The file of options that a server of models is given."""
+    engine = any(_ENGINE.search(word) for word in container.words)
+    for number, word in enumerate(container.words):
+        option, equals, value = word.partition("=")
+        if option == _FILE and (loads or engine):
+            text = value if equals else "".join(container.words[number + 1 : number + 2])
+            yield Named(option=_FILE, text=text, unknown="it is a file of options, and not read")
 
 
 def _is_main(option: str) -> bool:
@@ -223,7 +235,7 @@ def cache_of(container: Container) -> str:
     """Where the hub's cache is in a container, by the rules of huggingface_hub (and vLLM's
     ``--download-dir``)."""
     words = container.words
-    for number, word in enumerate(words):
+    for number, word in reversed([*enumerate(words)]):  # argparse takes the last
         option, equals, value = word.partition("=")
         if option.replace("_", "-") == "--download-dir":
             return value if equals else words[min(number + 1, len(words) - 1)]
