@@ -85,6 +85,8 @@ def named_models(container: Container) -> tuple[Named, ...]:
         if (asked := revisions.get("" if _is_main(option) else option)) is not None:
             revision, unsure = _shell_value(asked, container)
             lacking = lacking or unsure
+        elif any(value == known for known, _ in models):
+            continue  # vLLM and SGLang take the tokenizer at the model's revision
         models.setdefault(
             (value, revision),
             Named(

@@ -99,6 +99,11 @@ def named(service: str, **variables: str) -> list[tuple[Any, ...]]:
             id="each once",
         ),
         pytest.param(
+            "    command: [--model, o/n, --revision, abc, --tokenizer, o/n]\n",
+            [("--model", "o/n", "abc")],
+            id="each once, at the revision of the model",
+        ),
+        pytest.param(
             """    command: [--model, /m/a, --speculative-config, '{"model":"/m/d"}']\n""",
             [("--model", "/m/a"), ("--speculative-config", "/m/d")],
             id="a draft in JSON",
