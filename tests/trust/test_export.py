@@ -355,7 +355,9 @@ def test_the_script_says_why_nothing_passed(
         ("registry.example/acme/vllm:tag@", "name the image without a tag"),
         ("registry.example:5000/acme/vllm:tag@", "name the image without a tag"),
         ("REGISTRY.example/acme/vllm@", "write the image in lower case"),
-        ("registry.example:443/acme/vllm@", "write the registry without :443"),
+        ("registry.example:443/acme/vllm@", "write the registry without :443 or :0..."),
+        ("registry.example:05000/acme/vllm@", "write the registry without :443 or :0..."),
+        ("[::1]:443/acme/vllm@", "write the registry without :443 or :0..."),
         ("index.docker.io/acme/vllm@", "write docker.io"),
         ("registry-1.docker.io/acme/vllm@", "write docker.io"),
         ("docker.io/python@", "write docker.io/library"),
@@ -390,10 +392,10 @@ def cosign_that_takes_all(directory: Path) -> Path:
 
 def test_a_registry_that_is_an_address_is_no_set_of_letters_to_the_script(tmp_path: Path) -> None:
     (tmp_path / "verify.sh").write_bytes(
-        cosign(policy(patterns='"[::1]:5000/acme/*"'), today=TODAY).files["verify.sh"]
+        cosign(policy(patterns='"[::0]:5000/acme/*"'), today=TODAY).files["verify.sh"]
     )
     path = f"{cosign_that_takes_all(tmp_path)}:/usr/bin:/bin"
-    for image, status in (("[::1]:5000/acme/x", 0), ("1:5000/acme/x", 1)):
+    for image, status in (("[::0]:5000/acme/x", 0), ("0:5000/acme/x", 1)):
         argv = ["sh", str(tmp_path / "verify.sh"), f"{image}@sha256:{'0' * 64}"]
         done = subprocess.run(argv, env={"PATH": path}, capture_output=True, check=False)
         assert done.returncode == status, image

@@ -24,8 +24,9 @@ case $image in *@sha256:*) ;; *) otherwise "name the image by digest";; esac
 # What has two spellings would be held to the wrong scope by one of them.
 case ${place##*/} in *:*) otherwise "name the image without a tag";; esac
 case $place in *[[:upper:]]*) otherwise "write the image in lower case";; esac
+registry=${place%%/*}
+case ${registry##*]} in *:443|*:0*) otherwise "write the registry without :443 or :0...";; esac
 case $place in
-*:443/*) otherwise "write the registry without :443";;
 index.docker.io/*|registry-1.docker.io/*) otherwise "write docker.io";;
 docker.io/*/*) ;;
 docker.io/*) otherwise "write docker.io/library";;
