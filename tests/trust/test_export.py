@@ -83,7 +83,7 @@ def test_policy_json_names_places_as_containers_does() -> None:
     export = containers(policy(patterns=patterns), today=TODAY, reject=True)
     made = document(export)
     assert made["default"] == [{"type": "reject"}]
-    hub = {f"{host}docker.io/{path}python" for host in HOSTS for path in ("", "library/")}
+    hub = {f"{host}docker.io/library/python" for host in HOSTS}
     places = {"registry.example/acme", "localhost:5000/a", *hub}
     assert set(made["transports"]["docker"]) == places
     (requirement,) = made["transports"]["docker"]["registry.example/acme"]
@@ -440,9 +440,16 @@ def test_policy_json_has_all_hosts_of_the_hub_for_a_narrow_scope() -> None:
     export = containers(two_roles("*", "docker.io/library/python"), today=TODAY, reject=True)
     docker = document(export)["transports"]["docker"]
     for host in ("docker.io", "index.docker.io", "registry-1.docker.io"):
-        for path in ("library/python", "python"):
-            assert len(docker[f"{host}/{path}"]) == 2
+        assert len(docker[f"{host}/library/python"]) == 2
     assert len(docker[""]) == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_official_image_is_not_the_place_of_its_name(turned: bool) -> None:
+    place, image = "docker.io/python/*", "docker.io/library/python"
+    made = two_roles(image, place) if turned else two_roles(place, image)
+    docker = document(containers(made, today=TODAY, reject=True))["transports"]["docker"]
+    assert (len(docker["docker.io/python"]), len(docker[image])) == ((2, 1) if turned else (1, 2))
 
 
 def test_where_everything_has_what_is_spelt_otherwise_that_is_told() -> None:

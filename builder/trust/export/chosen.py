@@ -66,9 +66,12 @@ def spelt_otherwise(scopes: Sequence[Chosen], *, reject: bool) -> Iterator[str]:
         yield f"{_SPELT}, and its images are held to {EVERYTHING!r} alone"
 
 
-def hub_spellings(pattern: str) -> tuple[str, ...]:
-    """A pattern of Docker Hub under each of the Hub's hosts, with ``library/`` and without. No
-    reader of policies knows all of them for one place. Others are as they are.
+def hub_spellings(pattern: str, *, short: bool = True) -> tuple[str, ...]:
+    """A pattern of Docker Hub under each of the Hub's hosts: no reader of policies takes all of
+    them for one. Others are as they are.
+
+    Args:
+        short: Also without ``library/``.
 
     >>> hub_spellings("registry.example/a")
     ('registry.example/a',)
@@ -76,8 +79,8 @@ def hub_spellings(pattern: str) -> tuple[str, ...]:
     registry, _, path = pattern.partition("/")
     if registry != DOCKER_HUB:
         return (pattern,)
-    short = path.removeprefix(OFFICIAL)
-    paths = (path,) if short in {path, "*"} else (path, short)
+    name = path.removeprefix(OFFICIAL)
+    paths = (path, name) if short and name not in {path, "*"} else (path,)
     return tuple(f"{host}/{each}" for host in sorted(HUB_ALIASES) for each in paths)
 
 

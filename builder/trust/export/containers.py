@@ -53,7 +53,10 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
     """
     found = chosen(policy, today)
     itself = tuple(_itself(policy, found))
-    scopes = {_scope(name): item for item in found for name in hub_spellings(item.repository)}
+    # docker.io/NAME is docker.io/library/NAME to the reader, and the place NAME/* in this file.
+    scopes = {
+        _scope(name): item for item in found for name in hub_spellings(item.repository, short=False)
+    }
     everything = scopes.pop(EVERYTHING, None)
     default = _requirements(everything) if everything else [{"type": _other(reject=reject)}]
     docker: dict[str, Any] = {name: _requirements(item) for name, item in scopes.items()}
