@@ -109,6 +109,7 @@ def revoke(settings: Settings, name: str, reason: str | None) -> None:
     steps = [
         f"give {entry.public.fingerprint} the state revoked in trust.yaml, in a new version of it",
         "then nothing that it signed is accepted, new or old",
+        "what builder trust export wrote for other tools still has the key: write it anew",
         "sign again, with another key, what is to stay in use",
         "if the key may be in other hands, ask who could use it, and since when",
     ]

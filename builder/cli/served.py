@@ -1,5 +1,6 @@
 """``builder models verify --compose``: what the services of compose files load, on this machine."""
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
     from builder.models.place import Place
 
 
+_log = logging.getLogger(__name__)
+
+_DEFAULTS = frozenset({"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"})
+_OVERRIDES = (
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+)
+"""What Docker Compose reads by itself beside one of the defaults, where no file is named."""
+
+
 def models_of(site: Site, files: Sequence[str], names: Sequence[str]) -> tuple[Served, ...]:
     """What services of compose files load, which are one project.
 
@@ -33,6 +46,8 @@ def models_of(site: Site, files: Sequence[str], names: Sequence[str]) -> tuple[S
     from builder.check.composes import mapped
 
     directory = os.path.dirname(os.path.abspath(files[0]))  # noqa: PTH100, PTH120 - links stay
+    if len(files) == 1 and os.path.basename(files[0]) in _DEFAULTS:  # noqa: PTH119 - as above
+        _tell_overrides(files[0], directory)
     environment = site.settings.environment
     own = _read(str(Path(directory) / ".env"))
     variables = {} if own is None else read_variables(own, environment, file=f"{directory}/.env")
@@ -51,6 +66,17 @@ def models_of(site: Site, files: Sequence[str], names: Sequence[str]) -> tuple[S
         wanted=names,
         read=_read,
     )
+
+
+def _tell_overrides(file: str, directory: str) -> None:
+    for name in _OVERRIDES:
+        if os.path.lexists(Path(directory, name)):
+            _log.warning(
+                "%s: docker compose reads %s, too, where no file is named, and it is not read here:"
+                " docker compose config prints both in one",
+                file,
+                name,
+            )
 
 
 def _read(path: str) -> bytes | None:

@@ -100,15 +100,19 @@ class Signed:
 
     def policy_commands(self) -> Sequence[str]:
         """What has skopeo, podman and containerd take it by the project's ``trust.yaml``: they go
-        by files, not by a key that is named. They read registries alone."""
+        by files, not by a key that is named. They read registries alone. What no scope has is to be
+        refused, or it would seem to be verified; podman's own policy.json stays as it is.
+        """
         if self.spot.layers is not None:
             return ()
         image = f"{self.spot.repository}@{self.images[0].digest}"
+        attachments = "containers/registries.d/builder.yaml /etc/containers/registries.d/"
         exported = "--policy containers/policy.json --registries.d containers/registries.d"
         return (
-            "builder trust export --format containers --out containers",
+            "builder trust export --format containers --reject --out containers",
             f"skopeo {exported} copy --remove-signatures docker://{image} dir:copy",
-            f"cp -r containers/. /etc/containers && podman pull {image}",
+            f"cp {attachments}",
+            f"podman pull --signature-policy containers/policy.json {image}",
             "builder trust export --format containerd --out containerd",
             f"cp containerd/bin/builder {DIRECTORY}/ && ctr image pull {image}",
         )

@@ -23,6 +23,10 @@ _OPTIONAL = frozenset({"false", "no", "off"})
 _SHELL_ENDS = ("-c", "-lc", "-ec", "-euc", "-exc", "-euxc")
 
 
+_PLACES = {"tmpfs": "/", "configs": "/", "secrets": "/run/secrets"}
+"""What else is mounted, and where, if only a name is given."""
+
+
 class Kind(StrEnum):
     """What is mounted."""
 
@@ -222,6 +226,12 @@ class _Reader:
                 own[mount.target] = mount
             yield from (mount for target, mount in own.items() if target not in seen)
             seen |= own.keys()
+        for key, directory in _PLACES.items():
+            for level in self._service.levels(key):
+                node = value_of(level.part, key)
+                one = () if node is None or is_null(node) else (node,)
+                for item in node.items if isinstance(node, Sequence) else one:
+                    yield _other(item, level.source, directory)
 
 
 def _short(node: Node, source: Source) -> tuple[str, Mount]:
@@ -249,9 +259,26 @@ def _long(node: Node, source: Source) -> tuple[str, Mount]:
 
 def _mount(place: str, target: str, source: Source, *, kind: Kind, line: int) -> Mount:
     return Mount(
-        target=posixpath.normpath(target) if target.startswith("/") else target,
+        target=_normal(target),
         source=source.path(place) if kind is Kind.BIND else place,
         kind=kind,
         line=line,
         file=source.file,
     )
+
+
+def _other(node: Node, source: Source, directory: str) -> Mount:
+    """A tmpfs, or a file that Compose itself puts into the container."""
+    if isinstance(node, MappingNode):
+        at = value_of(node, "target") or value_of(node, "source")
+        name = "" if at is None else source.text(at)
+    else:
+        name = source.text(node)
+    target = posixpath.join(directory, name.partition(":")[0])
+    return _mount("", target, source, kind=Kind.OTHER, line=node.line)
+
+
+def _normal(target: str) -> str:
+    """A path of the container as the engine mounts it. Compose puts nothing for what is not set."""
+    path = without_unset(target)
+    return f"/{posixpath.normpath(path).lstrip('/')}" if path.startswith("/") else path

@@ -30,7 +30,17 @@ _OTHERS = frozenset(
     }
 )
 _JSON = frozenset({"--speculative-config", "--speculative-config.model", "-sc"})
+_REVISIONS = {
+    "--revision": "",
+    "--tokenizer-revision": "--tokenizer",
+    "--code-revision": "--code-revision",
+    "--speculative-config.revision": "--speculative-config",
+    "--speculative-draft-model-revision": "--speculative-draft-model-path",
+}
+"""Options that give a revision, and of which option's model: of none, the first model's."""
 _LORAS = "--lora-modules"
+_FILE = "--config"
+_ENGINE = re.compile(r"(?:^|/)vllm$|^(?:vllm|sglang)\.")
 _VARIABLES = ("LLAMA_ARG_MODEL", "LLAMA_ARG_MMPROJ", "LLAMA_ARG_MODEL_DRAFT", "MODEL_ID")
 _NONE = frozenset({"ngram", "[ngram]", "auto", "None", "null", "suffix"})
 """What stands where a model could, and is none."""
@@ -60,22 +70,25 @@ class Named:
 def named_models(container: Container) -> tuple[Named, ...]:
     """The models that a container loads, each once, in the order of its command line."""
     found = list(_found(container))
-    given = [(option, text) for option, text in found if option != "--revision"]
-    revisions = [text for option, text in found if option == "--revision"]
+    given = [(option, text) for option, text in found if option not in _REVISIONS]
+    # argparse takes the last
+    revisions = {_REVISIONS[option]: text for option, text in found if option in _REVISIONS}
     if not any(option in _MODEL for option, _ in given):
         given = [*_positional(container), *given]
-    models: dict[str, Named] = {}
+    given += _again(given, revisions)
+    models: dict[tuple[str, str | None], Named] = {}
     for option, text in given:
         value, lacking = _shell_value(text, container)
         if value in _NONE and not lacking:
             continue
-        main = option in _MODEL or option in _VARIABLES or option == "vllm serve"
         revision, unsure = None, None
-        if main and revisions:
-            revision, unsure = _shell_value(revisions[0], container)
+        if (asked := revisions.get("" if _is_main(option) else option)) is not None:
+            revision, unsure = _shell_value(asked, container)
             lacking = lacking or unsure
+        elif any(value == known for known, _ in models):
+            continue  # vLLM and SGLang take the tokenizer at the model's revision
         models.setdefault(
-            value,
+            (value, revision),
             Named(
                 option=option,
                 text=value,
@@ -83,7 +96,31 @@ def named_models(container: Container) -> tuple[Named, ...]:
                 unknown=_unknown(value, revision or "", lacking),
             ),
         )
-    return tuple(models.values())
+    return (*models.values(), *_options_elsewhere(container, bool(given)))
+
+
+def _options_elsewhere(container: Container, loads: bool) -> Iterator[Named]:
+    """The file of options that a server of models is given."""
+    engine = any(_ENGINE.search(word) for word in container.words)
+    for number, word in enumerate(container.words):
+        option, equals, value = word.partition("=")
+        if option == _FILE and (loads or engine):
+            text = value if equals else "".join(container.words[number + 1 : number + 2])
+            yield Named(option=_FILE, text=text, unknown="it is a file of options, and not read")
+
+
+def _is_main(option: str) -> bool:
+    return option in _MODEL or option in _VARIABLES or option == "vllm serve"
+
+
+def _again(
+    given: Iterable[tuple[str, str]], revisions: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The first model for its tokenizer and its code, where these are of another revision."""
+    first = next((text for option, text in given if _is_main(option)), "")
+    for option in ("--tokenizer", "--code-revision"):
+        if option in revisions and not first.startswith("/") and option not in dict(given):
+            yield option, first
 
 
 def is_hub_id(text: str) -> bool:
@@ -103,10 +140,11 @@ def _found(container: Container) -> Iterator[tuple[str, str]]:
         before = words[number - 1].rpartition("/")[2] if number else ""
         if option == "-m" and not before.startswith("python"):
             yield "--model", value
-        elif option in _MODEL or option in _OTHERS or option == "--revision":
+        elif option in _MODEL or option in _OTHERS or option in _REVISIONS:
             yield option, value
         elif option in _JSON:
             yield from (("--speculative-config", it) for it in _in_json(value))
+            yield from (("--speculative-config.revision", it) for it in _in_json_revision(value))
         elif option == _LORAS:
             after = (words[at] for at in range(number + 1, len(words)))
             yield from _loras((value,) if equals else after)
@@ -129,6 +167,10 @@ def _in_json(text: str) -> Iterator[str]:
     model = value.get("model") if isinstance(value, dict) else None
     if model is not None:
         yield model if isinstance(model, str) else json.dumps(model)
+
+
+def _in_json_revision(text: str) -> Iterator[str]:
+    yield from re.findall(r'"revision"\s*:\s*"([^"]*)"', text)
 
 
 def _loras(words: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -195,7 +237,7 @@ def cache_of(container: Container) -> str:
     """Where the hub's cache is in a container, by the rules of huggingface_hub (and vLLM's
     ``--download-dir``)."""
     words = container.words
-    for number, word in enumerate(words):
+    for number, word in reversed([*enumerate(words)]):  # argparse takes the last
         option, equals, value = word.partition("=")
         if option.replace("_", "-") == "--download-dir":
             return value if equals else words[min(number + 1, len(words) - 1)]

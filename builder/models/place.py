@@ -8,15 +8,18 @@ links to ``blobs``.
 import os
 import stat
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from io import FileIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from builder.errors import IntegrityError
 from builder.lock.model import ModelPin
 from builder.value import value
 
+_LINKS = 40
+"""The most links that a path may lead through: Linux has the same limit."""
 _OWN = ".cache/huggingface"
 """What huggingface_hub keeps about its downloads in a directory: no files of the model."""
 
@@ -39,8 +42,8 @@ class Identity(NamedTuple):
 
 @value
 class Place:
-    """The directory of one model. Links may lead anywhere in ``root`` and not out of it, because
-    ``root`` is what containers get to see."""
+    """The directory of one model. Links may lead anywhere in ``root``, and at no step out of it,
+    because ``root`` is what containers get to see, under another name."""
 
     root: Path
     directory: Path
@@ -53,17 +56,12 @@ class Place:
         """Where the bytes of a file are, links followed; ``None`` where there is nothing.
 
         Raises:
-            IntegrityError: A link leads out of ``root``, in a circle, or to nothing.
+            IntegrityError: A link is absolute, leads out of ``root``, in a circle, or to nothing.
         """
         named = self.directory / path
         if not os.path.lexists(named):
             return None
-        real = Path(os.path.realpath(named))
-        if not real.is_relative_to(self.root):
-            raise IntegrityError(
-                f"a link out of the directory, to {str(real)!r}: who gets to see only"
-                f" {str(self.root)!r} finds nothing there"
-            )
+        real = followed(named, root=self.root)
         if not real.exists():
             target = str(real.relative_to(self.root))
             raise IntegrityError(f"a link to {target!r}, which is not there")
@@ -115,9 +113,13 @@ class Place:
             if Identity.of(os.fstat(descriptor)) != identity:
                 raise IntegrityError("written to while it was read")
 
-    def paths(self) -> Iterator[str]:
-        """All that is in the directory, directories themselves left out, sorted by directory."""
-        yield from _below(str(self.directory), "")
+    def paths(self, *, through: AbstractSet[str] = frozenset()) -> Iterator[str]:
+        """All that is in the directory, directories themselves left out, sorted by directory.
+
+        Args:
+            through: Directories that may be links, which are then followed.
+        """
+        yield from _below(str(self.directory), "", through)
 
 
 def place_of(pin: ModelPin, root: Path, *, alone: bool, cache: bool | None = None) -> Place:
@@ -158,14 +160,56 @@ def cache_name(repository: str) -> str:
     return f"models--{repository.replace('/', '--')}"
 
 
-def _below(directory: str, prefix: str) -> Iterator[str]:
+def followed(path: Path, *, root: Path) -> Path:
+    """Where a path leads if ``root`` is all that can be seen, as it is for a container that has it
+    mounted somewhere.
+
+    Args:
+        path: Below ``root``; it need not be there.
+        root: Without links.
+
+    Raises:
+        IntegrityError: A link is absolute, leads out of ``root``, or in a circle.
+    """
+    place, waiting, links = root, [*reversed(path.relative_to(root).parts)], 0
+    while waiting:
+        part = waiting.pop()
+        if part == ".." and place == root:
+            raise _out(path, root)
+        place = place.parent if part == ".." else place / part
+        if not place.is_symlink():
+            continue
+        links += 1
+        target = PurePosixPath(place.readlink())
+        if links > _LINKS:
+            raise IntegrityError("links that lead in a circle")
+        if target.is_absolute():
+            if not Path(os.path.realpath(path)).is_relative_to(root):
+                raise _out(path, root)
+            raise IntegrityError(
+                f"a link to {str(target)!r}, which is another place where {str(root)!r} is mounted:"
+                " make it relative"
+            )
+        place = place.parent
+        waiting += reversed(target.parts)
+    return place
+
+
+def _out(path: Path, root: Path) -> IntegrityError:
+    return IntegrityError(
+        f"a link out of the directory, to {os.path.realpath(path)!r}: who gets to see only"
+        f" {str(root)!r} finds nothing there"
+    )
+
+
+def _below(directory: str, prefix: str, through: AbstractSet[str]) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     for entry in entries:
         path = prefix + entry.name
-        if not entry.is_dir(follow_symlinks=False):
+        if not entry.is_dir(follow_symlinks=path in through):
             yield path
         elif path != _OWN:
-            yield from _below(entry.path, f"{path}/")
+            yield from _below(entry.path, f"{path}/", through)

@@ -7,7 +7,7 @@ clock tick (git has the same rule for its index, "racy git").
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,14 @@ SETTLED = 2_000_000_000
 class Remembered:
     """The digests of the files below one directory, and what was judged of them together."""
 
-    def __init__(self, store: Store, directory: Path) -> None:
+    def __init__(self, store: Store, directory: Path, *, silent: Container[int]) -> None:
+        """
+        Args:
+            silent: Devices of whose files nothing is remembered
+                (:func:`builder.models.mounted.silent_devices`).
+        """
         self._store = store
+        self._silent = silent
         self._key = Digest.of(os.fsencode(directory)).hex
         self._before: Mapping[Identity, Digest] = {}
         self._judged: frozenset[str] = frozenset()
@@ -46,7 +52,7 @@ class Remembered:
 
     def digest(self, identity: Identity) -> Digest | None:
         """That of a file which is as it was."""
-        return self._before.get(identity)
+        return None if identity.device in self._silent else self._before.get(identity)
 
     def judged(self, question: Digest) -> bool:
         """Whether the files were found to be in order, for a question that covers them."""
@@ -66,6 +72,7 @@ class Remembered:
             identity: digest
             for identity, digest in files
             if max(identity.ctime_ns, identity.mtime_ns) < now - SETTLED
+            and identity.device not in self._silent
         }
         questions = frozenset() if judged is None else frozenset({judged.hex})
         if settled == self._before and questions == self._judged:

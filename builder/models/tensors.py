@@ -1,6 +1,7 @@
 """The files of a model together: shards that its index names, tensors that its pin speaks of."""
 
-from collections.abc import Iterator, Mapping
+import posixpath
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from builder import canonical
@@ -19,7 +20,7 @@ from builder.models.shards import (
     read_index,
 )
 
-_VERSION = 1
+_VERSION = 2
 """Raised where the same files would be judged otherwise."""
 
 
@@ -41,7 +42,8 @@ def judge(
 
     1. Each safetensors file has a header that fits it.
     2. Each index names locked files that are here, and each tensor is where it says.
-    3. The tensors are those that the pin speaks of: names, count, dtypes.
+    3. The tensors are those that the pin speaks of: names, count, dtypes. What lies beside an index
+       that does not name it is not loaded, and has none that a pin could require.
 
     Args:
         good: The files that are what was locked; no other is looked into.
@@ -55,16 +57,19 @@ def judge(
                 headers[path] = _header(place, path, at=pin.name)
             except IntegrityError as error:
                 findings.append(error.message)
+    indexes: list[ShardIndex] = []
     for path in sorted(good):
         if path.endswith(SUFFIX):
-            findings += _index_findings(pin, place, path, good | damaged, headers)
+            try:
+                indexes.append(_index(place, path, at=pin.name))
+                check_complete(indexes[-1], good | damaged, at=pin.name)
+            except IntegrityError as error:
+                findings.append(error.message)
+            else:
+                findings += _lost(pin, indexes[-1], headers)
     weights = {file.path for file in pin.files if file.path.endswith(".safetensors")}
     if weights == headers.keys():  # of half a model it would not be known what it lacks
-        names = {name for header in headers.values() for name in header.dtypes}
-        try:
-            check_tensors(names, pin, at=pin.name)
-        except IntegrityError as error:
-            findings.append(error.message)
+        findings += _named(pin, headers, indexes)
         dtypes = {dtype for header in headers.values() for dtype in header.dtypes.values()}
         if pin.dtypes and dtypes != set(pin.dtypes):
             findings.append(
@@ -82,26 +87,31 @@ def _header(place: Place, path: str, *, at: str) -> Header:
         return read_header(file, size=identity.size, at=f"{at}: {path}")
 
 
-def _index_findings(
-    pin: ModelPin,
-    place: Place,
-    path: str,
-    there: AbstractSet[str],
-    headers: Mapping[str, Header],
+def _named(
+    pin: ModelPin, headers: Mapping[str, Header], indexes: Collection[ShardIndex]
 ) -> Iterator[str]:
+    """Whether the tensors that are loaded are those that the pin speaks of."""
+    known = {shard for index in indexes for shard in index.shards}
+    indexed = {posixpath.dirname(index.path) for index in indexes}
+    beside = [p for p in headers if p not in known and posixpath.dirname(p) in indexed]
+    names = {name for path, it in headers.items() if path not in beside for name in it.dtypes}
     try:
-        index = _index(place, path, at=pin.name)
-        check_complete(index, there, at=pin.name)
+        check_tensors(names, pin, at=pin.name)
     except IntegrityError as error:
-        yield error.message
-        return
+        yield error.message + (f"; no index names {listed(beside)}" if beside else "")
+    unread = {name for path in beside for name in headers[path].dtypes} - names
+    if banned := [name for name in pin.forbid if name in unread]:
+        yield f"{pin.name}: {listed(beside)} has {listed(banned)}, which the pin forbids"
+
+
+def _lost(pin: ModelPin, index: ShardIndex, headers: Mapping[str, Header]) -> Iterator[str]:
     lost = sorted(
         f"{name} in {shard}"
         for name, shard in index.weights.items()
         if shard in headers and name not in headers[shard].dtypes
     )
     if lost:
-        yield f"{pin.name}: {path} names tensors that are not there: {listed(lost)}"
+        yield f"{pin.name}: {index.path} names tensors that are not there: {listed(lost)}"
 
 
 def _index(place: Place, path: str, *, at: str) -> ShardIndex:

@@ -10,6 +10,7 @@ from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.lock.model import ModelFile, ModelPin
 from builder.models.hashing import Crew, at_once
+from builder.models.mounted import silent_devices
 from builder.models.place import Identity, Place
 from builder.models.remembered import Remembered
 from builder.models.tensors import judge, question
@@ -101,7 +102,8 @@ def verify(
         full: Hash also what was hashed before and has not changed since.
     """
     now = clock()
-    memos = [Remembered(store, place.directory) for _, place in models]
+    silent = silent_devices()
+    memos = [Remembered(store, place.directory, silent=silent) for _, place in models]
     work = [(number, file) for number, (pin, _) in enumerate(models) for file in pin.files]
     work.sort(key=lambda item: -(item[1].size or 0))  # the largest first: threads end together
 
@@ -167,11 +169,11 @@ def _verified(
     pin: ModelPin, place: Place, checked: Sequence[CheckedFile], memo: Remembered, *, now: int
 ) -> Verified:
     locked = {file.path for file in pin.files}
-    known = locked.union(*map(parents, locked))  # a directory may be a link, too
+    above = {one for path in locked for one in parents(path)}  # each may be a link, too
     extra = [
         CheckedFile(path=_legible(path), state=State.EXTRA)
-        for path in place.paths()
-        if path not in known
+        for path in place.paths(through=above)
+        if path not in locked and path not in above
     ]
     good = {file.path for file in checked if file.state is State.OK}
     damaged = {f.path for f in checked if f.state not in (State.OK, State.MISSING)}

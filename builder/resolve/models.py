@@ -7,10 +7,12 @@ from dataclasses import replace
 from builder.digest import Digest, ObjectId
 from builder.errors import IntegrityError, ProjectError
 from builder.lock.model import ModelFile, ModelPin
+from builder.models import remote_code
 from builder.models.published import Published
 from builder.models.selection import DEFAULT, OTHER_WEIGHTS, dead, selected
 from builder.models.shards import SUFFIX, check_complete, check_tensors, listed, read_index
 from builder.models.standing import Standing
+from builder.quoting import harmless
 from builder.resolve.found import Resolved
 from builder.upstream import Hub, HubFile
 
@@ -122,14 +124,14 @@ def _with_published(files: Sequence[HubFile], published: Published) -> list[HubF
 def _hashed(
     files: Sequence[HubFile], *, hub: Hub, pin: ModelPin, at: str
 ) -> tuple[tuple[ModelFile, ...], dict[str, bytes]]:
-    """The files with their digests, and the bytes of the indexes among them."""
+    """The files with their digests, and the bytes of indexes and configurations among them."""
     hashed, texts = [], {}
     for file in files:
         digest = file.digest
         if digest is None or file.path.endswith(SUFFIX):
             data = _read(file, hub=hub, pin=pin, at=f"{at}: {file.path}")
             digest = Digest.of(data)
-            if file.path.endswith(SUFFIX):
+            if file.path.endswith(SUFFIX) or file.path in remote_code.FILES:
                 texts[file.path] = data
         hashed.append(ModelFile(path=file.path, digest=digest, size=file.size))
     return tuple(hashed), texts
@@ -166,7 +168,20 @@ def _judged(
     Raises:
         IntegrityError: They disagree.
     """
-    indexes = [read_index(data, path=path, at=at) for path, data in texts.items()]
+    if empty := [it for it in selected(paths, ("*.safetensors",)) if not everything[it].size]:
+        raise IntegrityError(
+            f"{at}: no safetensors files, for they have no bytes: {listed(empty)}",
+            hint="pin a revision that is whole; include can leave out what is none",
+        )
+    for path in sorted(remote_code.FILES & texts.keys()):
+        if others := remote_code.repositories(texts[path]):
+            yield (
+                f"{path} has code of {harmless(listed(others))}, which is not pinned: with"
+                " --trust-remote-code it is run as it is there"
+            )
+    indexes = [
+        read_index(data, path=path, at=at) for path, data in texts.items() if path.endswith(SUFFIX)
+    ]
     for index in indexes:
         check_complete(index, everything.keys(), at=at)
         check_complete(index, set(paths), at=f"{at}, as include selects")

@@ -5,6 +5,8 @@ from pathlib import Path, PurePosixPath
 
 from builder.compose.container import Container, Kind, Mount
 from builder.compose.interpolation import unset
+from builder.errors import IntegrityError
+from builder.models.place import followed
 from builder.value import value
 
 
@@ -39,6 +41,8 @@ def on_host(given: Container, inside: PurePosixPath) -> Found:
     at = f"{mount.target!r} ({mount.file}:{mount.line})"
     if missing := unset(mount.source):
         raise Unmapped(f"{at}: {missing[0]} is not set, and has no default", "set it")
+    if mount.kind is Kind.OTHER:
+        raise Unmapped(f"{at} is no directory of this machine", "mount the model's directory")
     if mount.kind is not Kind.BIND:
         name = f"the volume {mount.source!r}" if mount.source else "a volume without a name"
         raise Unmapped(
@@ -55,18 +59,25 @@ def on_host(given: Container, inside: PurePosixPath) -> Found:
 def real_path(found: Found, path: Path) -> Path:
     """The path without links, which must lead to the same place in the container."""
     source = Path(found.mount.source)
-    real, root = Path(os.path.realpath(path)), Path(os.path.realpath(source))
-    step = source
-    for part in path.relative_to(source).parts:
-        step /= part
-        if step.is_symlink() and step.readlink().is_absolute():
-            raise Unmapped(
-                f"{str(step)!r} is a link to {str(step.readlink())!r}, which is another place in"
-                " the container",
-                "make the link relative, or mount where it leads to",
-            )
-    if real != root and not real.is_relative_to(root):
+    root = Path(os.path.realpath(source))
+    try:
+        return followed(root / path.relative_to(source), root=root)
+    except IntegrityError as error:
         raise Unmapped(
-            f"{str(path)!r} is a link out of the mount, to {str(real)!r}", "mount where it leads to"
-        )
-    return real
+            f"{str(path)!r}: {error.message}",
+            "make the link relative, or mount where it leads to",
+        ) from None
+
+
+def check_whole(given: Container, found: Found, inside: PurePosixPath) -> None:
+    """Hold a path of a container to be what its directory is: nothing is mounted over a part.
+
+    Raises:
+        Unmapped: Something is.
+    """
+    for mount in given.mounts:
+        if mount is not found.mount and PurePosixPath(mount.target).is_relative_to(inside):
+            raise Unmapped(
+                f"{mount.target!r} is mounted over a part of it ({mount.file}:{mount.line})",
+                "what the container sees there is not what the directory has",
+            )

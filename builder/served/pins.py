@@ -10,8 +10,11 @@ from builder.errors import ProjectError
 from builder.lock.model import ModelPin
 from builder.models.place import Place, cache_name, plain, snapshot
 from builder.project_files import Files
-from builder.served.mounts import Found, Unmapped, on_host, real_path
+from builder.served.mounts import Found, Unmapped, check_whole, on_host, real_path
 
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
+"""What huggingface_hub takes for yes, in any case."""
 _REF_LIMIT = 4096
 """The most bytes of what says the commit of a branch; a commit has 40."""
 
@@ -27,13 +30,17 @@ def by_hub_id(given: Container, name: Named, pins: Sequence[ModelPin]) -> tuple[
     if len(wanted) != 1:
         raise _not_one(wanted, f"the repository {name.text!r}")
     (pin,) = wanted
-    found = on_host(given, PurePosixPath(cache_of(given)))
-    held = real_path(found, found.path / cache_name(pin.repository))
+    # By the name as it is written: that is where the container looks.
+    inside = PurePosixPath(cache_of(given), cache_name(name.text))
+    found = on_host(given, inside)
+    check_whole(given, found, inside)
+    held = real_path(found, found.path)
     _check_revision(pin, name.revision, held)
+    _check_offline(given, pin, name.revision)
     place = snapshot(pin, held, root=Path(os.path.realpath(found.mount.source)))
     if not place.directory.is_dir():
         raise Unmapped(
-            f"{str(place.directory)!r} is not there", _fetch(found.path, pins, cache=True)
+            f"{str(place.directory)!r} is not there", _fetch(found.path.parent, pins, cache=True)
         )
     return pin, place
 
@@ -67,6 +74,18 @@ def _check_revision(pin: ModelPin, revision: str | None, held: Path) -> None:
         )
 
 
+def _check_offline(given: Container, pin: ModelPin, revision: str | None) -> None:
+    """A branch is asked for again whenever the container starts, where it may ask."""
+    told = (given.environment.get(name) for name in _OFFLINE)
+    offline = next((text for text in told if text), "").upper() in _TRUE
+    if not offline and (revision is None or len(revision) != 40):
+        raise Unmapped(
+            f"it is loaded at {revision or 'main'!r}, of which the container asks the hub, and"
+            " takes what is newer",
+            f"add --revision {pin.commit}, or set HF_HUB_OFFLINE=1 in its environment",
+        )
+
+
 def by_path(
     given: Container, name: Named, pins: Sequence[ModelPin], *, alone: bool
 ) -> tuple[ModelPin, Place]:
@@ -80,14 +99,7 @@ def by_path(
     """
     inside = PurePosixPath(name.text)
     found = on_host(given, inside)
-    covered = [m for m in given.mounts if PurePosixPath(m.target).is_relative_to(inside)]
-    covering = [mount for mount in covered if mount is not found.mount]
-    if covering:
-        raise Unmapped(
-            f"{covering[0].target!r} is mounted over a part of it"
-            f" ({covering[0].file}:{covering[0].line})",
-            "what the container sees there is not what the directory has",
-        )
+    check_whole(given, found, inside)
     if not os.path.lexists(found.path):
         raise Unmapped(f"{str(found.path)!r} is not there", _fetch(found.path, pins))
     real = real_path(found, found.path)

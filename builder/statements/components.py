@@ -46,15 +46,15 @@ def _in_base(vllm: Mapping[str, str]) -> Component:
 
 
 def wheel(name: str, pin: Pin) -> Component:
-    """A wheel."""
-    return {
-        "bom-ref": f"wheel {name}",
-        "type": "library",
-        "name": pin["project"],
-        "version": pin["version"],
-        "purl": wheel_purl(pin["project"], pin["version"]),
-        "hashes": [{"alg": "SHA-256", "content": hex_of(pin["digest"])}],
-    }
+    """A wheel. One that the project packs itself is not what an index has under that name."""
+    return present(
+        **{"bom-ref": f"wheel {name}"},
+        type="library",
+        name=pin["project"],
+        version=pin["version"],
+        purl=None if pin["own"] else wheel_purl(pin["project"], pin["version"]),
+        hashes=[{"alg": "SHA-256", "content": hex_of(pin["digest"])}],
+    )
 
 
 def genesis(name: str, pin: Pin) -> Component:

@@ -6,12 +6,15 @@ too. A star stands nowhere else, so that what two patterns share is always the w
 policies of other tools can say the same.
 """
 
+import re
+
 from builder.errors import UsageError
 from builder.node import Cursor, shortened, text
-from builder.reference import Reference, without_user
+from builder.reference import HUB_ALIASES, Reference, without_user
 from builder.trust.model import Policy, Scope
 
 EVERYTHING = "*"
+_PORT = re.compile(r"(?P<host>\[[^]]*\]|[^:]*)(?::0*(?P<port>[0-9]+))?")
 _BELOW = "/*"
 
 
@@ -32,8 +35,11 @@ def pattern(node: Cursor) -> str:
     except UsageError as error:
         told = shortened(without_user(written))
         raise node.error(f"not a repository: {told!r}", hint=hint) from error
-    if found.name != probe or probe != probe.lower():
-        spelt = found.name.lower() if base == written else f"REGISTRY/{base}/*"
+    if found.name != probe or _one_spelling(found) != probe:
+        spelt = _one_spelling(found)
+        if base != written:  # what begins with no registry was taken for one of Docker Hub's
+            own = found.name == probe or probe.partition("/")[0] in HUB_ALIASES
+            spelt = f"{spelt.removesuffix('/a/b') if own else f'REGISTRY/{base}'}/*"
         raise node.error(
             f"not the one spelling of a repository: {shortened(written)!r}",
             hint=f"with its registry, in lower case, without tag and digest: {spelt}",
@@ -53,10 +59,19 @@ def covers(pattern: str, repository: Reference | None) -> bool:
         return True
     if repository is None:
         return False
-    name = f"{repository.registry.lower()}/{repository.repository}"
+    name = _one_spelling(repository)
     if pattern.endswith(_BELOW):
         return name.startswith(pattern.removesuffix("*"))
     return name == pattern
+
+
+def _one_spelling(repository: Reference) -> str:
+    """Hosts know no case, ports no zeros before them, and 443 is where a registry is that names
+    none."""
+    found = _PORT.fullmatch(repository.registry.lower())
+    assert found is not None
+    host, port = found["host"], found["port"] or "443"
+    return f"{host}{'' if port == '443' else f':{port}'}/{repository.repository}"
 
 
 def scope_of(policy: Policy, repository: Reference | None) -> Scope | None:

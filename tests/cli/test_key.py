@@ -243,8 +243,9 @@ def test_a_revocation_says_what_to_do_and_stays(builder: Builder) -> None:
         f"release: ecdsa-p256 {fingerprint} (revoked: a lost laptop)",
         f"1. give {fingerprint} the state revoked in trust.yaml, in a new version of it",
         "2. then nothing that it signed is accepted, new or old",
-        "3. sign again, with another key, what is to stay in use",
-        "4. if the key may be in other hands, ask who could use it, and since when",
+        "3. what builder trust export wrote for other tools still has the key: write it anew",
+        "4. sign again, with another key, what is to stay in use",
+        "5. if the key may be in other hands, ask who could use it, and since when",
     ]
     rotated = builder("key", "rotate", "release", "--allow-plaintext", "--json").json
     assert rotated["old"]["state"] == "revoked"

@@ -188,12 +188,27 @@ def test_a_name_at_the_hub_is_the_snapshot_that_the_container_would_take(
         verify(compose, "--json")
     )
     (held / "refs/main").write_text(COMMIT)
-    assert loaded(verify(compose, "--json")) == [("tiny", None)]
+    assert problem(verify(compose, "--json")) == (
+        "it is loaded at 'main', of which the container asks the hub, and takes what is newer"
+    )
+    offline = compose.replace("/hf}", "/hf, HF_HUB_OFFLINE: 'true'}")
+    assert loaded(verify(offline, "--json")) == [("tiny", None)]
+    assert "asks the hub" in problem(verify(offline.replace("true", "0"), "--json"))
+    assert "hub/models--team--tiny/refs' says" in problem(
+        verify(offline.replace("Team/Tiny", "team/tiny"), "--json")
+    ), "a name in other letters is another directory"
     (held / "refs/main").unlink()
     pinned = compose.replace("Team/Tiny]", f"Team/Tiny, --revision, {COMMIT}]")
     assert verify(pinned).status == 0
     other = compose.replace("Team/Tiny]", f"Team/Tiny, --revision, {'e' * 40}]")
     assert f"--revision {'e' * 40}, the lock has {COMMIT}" in problem(verify(other, "--json"))
+    for option in ("--revision", "--tokenizer-revision", "--code-revision"):
+        more = pinned.replace(f"{COMMIT}]", f"{COMMIT}, {option}, {'e' * 40}]")
+        assert f"--revision {'e' * 40}, the lock has {COMMIT}" in problem(verify(more, "--json"))
+    over = pinned.replace("'./hub:/hf/hub'", f"'./hub:/hf/hub', './x:/hf/{held.name}/blobs'")
+    assert verify(over).status == 0
+    over = over.replace("/hf/models", "/hf/hub/models")
+    assert "is mounted over a part of it" in problem(verify(over, "--json"))
     shutil.rmtree(held / "snapshots")
     assert f"snapshots/{COMMIT}' is not there" in problem(verify(pinned, "--json"))
 
@@ -232,6 +247,42 @@ def test_a_path_to_a_snapshot_is_held_to_the_commit(verify: Builder, place: Path
             "is mounted over a part of it",
             id="mounted over",
         ),
+        pytest.param(
+            ("]\n    command", ', "./x:${NO}/root/.cache/huggingface/tiny"]\n    command'),
+            "is not there: Docker would make it, empty",
+            id="mounted over, by a variable that is not set",
+        ),
+        pytest.param(
+            ("]\n    command", ', "./x://root/.cache//huggingface/tiny/"]\n    command'),
+            "is not there: Docker would make it, empty",
+            id="mounted over, with more slashes",
+        ),
+        pytest.param(
+            ("image: x\n", "tmpfs: /root/.cache/huggingface/tiny:size=1g\n"),
+            "is no directory of this machine",
+            id="memory mounted over",
+        ),
+        pytest.param(
+            ("image: x\n", "tmpfs: [/root/.cache/huggingface/tiny/sub]\n"),
+            "is mounted over a part of it",
+            id="memory mounted over a part",
+        ),
+        pytest.param(
+            (
+                "image: x\n",
+                "configs: [{source: c, target: /root/.cache/huggingface/tiny/config.json}]\n",
+            ),
+            "is mounted over a part of it",
+            id="a config mounted over",
+        ),
+        pytest.param(
+            (
+                "image: x\n",
+                "secrets: [a, {source: c, target: /root/.cache/huggingface/tiny/config.json}]\n",
+            ),
+            "is mounted over a part of it",
+            id="a secret mounted over",
+        ),
         pytest.param(("${MODEL_DIR:-./models}", "/" + "a" * 300), "is not there", id="too long"),
         pytest.param(("${MODEL_DIR:-./models}", "/\\0"), "is not there", id="no path"),
         pytest.param(("image: x\n", 'env_file: ["\\0"]\n'), "is not there", id="no file"),
@@ -256,11 +307,16 @@ def test_a_link_must_lead_to_the_same_place_in_the_container(verify: Builder, pl
     assert verify(VLLM).status == 0
     (place / "models/tiny").unlink()
     (place / "models/tiny").symlink_to(place / "models/real")
-    assert "which is another place in the container" in problem(verify(VLLM, "--json"))
+    assert "which is another place where" in problem(verify(VLLM, "--json"))
     (place / "models/tiny").unlink()
     (place / "models/real").rename(place / "outside")
     (place / "models/tiny").symlink_to("../outside")
-    assert "a link out of the mount" in problem(verify(VLLM, "--json"))
+    assert "a link out of the directory" in problem(verify(VLLM, "--json"))
+    (place / "models/tiny").unlink()
+    shutil.copytree(place / "outside", place / "models/real")
+    # Here it leads out and back in; in the container there is no 'models'.
+    (place / "models/tiny").symlink_to("../models/real")
+    assert "a link out of the directory" in problem(verify(VLLM, "--json"))
     (place / "models/tiny").unlink()
     (place / "models/tiny").symlink_to("tiny")
     assert verify(VLLM).status == 3
@@ -423,3 +479,14 @@ def test_what_a_file_includes_is_verified_in_its_own_directory(
     (place / "top.yml").write_text("volumes: {}\n")
     ran = builder("models", "verify", "--compose", place / "top.yml")
     assert (ran.status, "top.yml: no services" in ran.err) == (3, True)
+
+
+def test_a_file_that_docker_compose_reads_too_is_told(
+    verify: Builder, builder: Builder, place: Path
+) -> None:
+    (place / "compose.override.yml").write_text("services: {engine: {command: [--model, /x]}}\n")
+    ran = verify(VLLM)
+    assert ran.status == 0
+    assert "docker compose reads compose.override.yml, too, where no file is named" in ran.err
+    (place / "compose.yml").rename(place / "mine.yml")
+    assert builder("models", "verify", "--compose", place / "mine.yml").err == ""

@@ -236,9 +236,10 @@ def test_every_tool_that_reads_registries_is_given_its_commands() -> None:
     assert done.document()["policy_commands"] == list(by_policy)
     exported = "--policy containers/policy.json --registries.d containers/registries.d"
     assert by_policy == (
-        "builder trust export --format containers --out containers",
+        "builder trust export --format containers --reject --out containers",
         f"skopeo {exported} copy --remove-signatures docker://{name} dir:copy",
-        f"cp -r containers/. /etc/containers && podman pull {name}",
+        "cp containers/registries.d/builder.yaml /etc/containers/registries.d/",
+        f"podman pull --signature-policy containers/policy.json {name}",
         "builder trust export --format containerd --out containerd",
         f"cp containerd/bin/builder /opt/containerd/image-verifier/bin/ && ctr image pull {name}",
     )

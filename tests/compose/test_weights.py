@@ -46,6 +46,35 @@ def named(service: str, **variables: str) -> list[tuple[Any, ...]]:
         pytest.param("    command: [--model, /m/a]\n", [("--model", "/m/a")], id="a list"),
         pytest.param("    command: --model /m/a -x\n", [("--model", "/m/a")], id="a line"),
         pytest.param("    command: ['--model=/m/a']\n", [("--model", "/m/a")], id="one word"),
+        pytest.param(
+            "    command: [vllm, serve, /m/a, --config, /c.yaml]\n",
+            [
+                ("vllm serve", "/m/a"),
+                ("--config", "/c.yaml", "it is a file of options, and not read"),
+            ],
+            id="options in a file",
+        ),
+        pytest.param(
+            "    command: [python3, -m, sglang.launch_server, --config=/c.yaml]\n",
+            [("--config", "/c.yaml", "it is a file of options, and not read")],
+            id="all options in a file",
+        ),
+        pytest.param("    command: [--config, /litellm.yaml]\n", [], id="another server's file"),
+        pytest.param(
+            "    command: [--model, o/n, --revision, abc, --revision=def]\n",
+            [("--model", "o/n", "def")],
+            id="the last revision",
+        ),
+        pytest.param(
+            """    command: [--model, o/n, -sc, '{"model":"o/d","revision":"abc"}']\n""",
+            [("--model", "o/n"), ("--speculative-config", "o/d", "abc")],
+            id="a draft's revision",
+        ),
+        pytest.param(
+            "    command: [--model, o/n, --tokenizer-revision, abc, --code-revision, def]\n",
+            [("--model", "o/n"), ("--tokenizer", "o/n", "abc"), ("--code-revision", "o/n", "def")],
+            id="revisions of tokenizer and code",
+        ),
         pytest.param("    command: [-m, /m/a.gguf]\n", [("--model", "/m/a.gguf")], id="llama.cpp"),
         pytest.param(
             "    command: [python3, -m, vllm.entrypoints.openai.api_server, --model, o/n]\n",
@@ -68,6 +97,11 @@ def named(service: str, **variables: str) -> list[tuple[Any, ...]]:
             "    command: [--model, /m/a, --tokenizer, /m/a]\n",
             [("--model", "/m/a")],
             id="each once",
+        ),
+        pytest.param(
+            "    command: [--model, o/n, --revision, abc, --tokenizer, o/n]\n",
+            [("--model", "o/n", "abc")],
+            id="each once, at the revision of the model",
         ),
         pytest.param(
             """    command: [--model, /m/a, --speculative-config, '{"model":"/m/d"}']\n""",
@@ -192,6 +226,7 @@ def test_mounts_are_read_in_both_forms() -> None:
         ("    environment: {HOME: /u, HF_HOME: ''}\n", "/u/.cache/huggingface/hub"),
         ("    environment: {XDG_CACHE_HOME: /x}\n", "/x/huggingface/hub"),
         ("    command: [--download-dir=/d]\n", "/d"),
+        ("    command: [--download-dir, /a, --download_dir=/d]\n", "/d"),
         ("    command: [--download_dir, /d]\n", "/d"),
     ],
 )

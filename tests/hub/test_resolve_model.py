@@ -202,6 +202,15 @@ def test_a_shard_that_the_index_names_must_be_there(hub: StandInHub, resolve: Re
     )
 
 
+def test_weights_that_cannot_be_any_are_not_pinned(hub: StandInHub, resolve: Resolve) -> None:
+    shard = "model-00002-of-00002.safetensors"
+    hub.model(NAME, {**FILES, shard: b""})
+    with pytest.raises(
+        IntegrityError, match=f"no safetensors files, for they have no bytes: {shard}"
+    ):
+        resolve()
+
+
 def test_a_shard_that_include_leaves_out_is_refused(resolve: Resolve) -> None:
     with pytest.raises(IntegrityError, match=r"as include selects: .* 1 of them are missing"):
         resolve(include=("*00001*", "*.json"))
@@ -309,3 +318,22 @@ def test_a_large_file_without_a_sha256_is_refused_unread(
     with pytest.raises(IntegrityError, match=r"config\.json: the hub knows no sha256 .* 23 bytes"):
         resolve(include=("config.json",))
     assert not [call for call in hub.calls if "/resolve/" in call.path]
+
+
+def test_code_of_another_repository_is_told(hub: StandInHub, resolve: Resolve) -> None:
+    config = {
+        "auto_map": {"AutoConfig": "configuration.C", "AutoModel": "Other/Code--modeling.M"},
+        "x": 0.5,
+    }
+    tokenizer = {"auto_map": {"AutoTokenizer": ["Third/Code--tok.T", None]}}
+    files = {
+        "config.json": json.dumps(config).encode(),
+        "tokenizer_config.json": json.dumps(tokenizer).encode(),
+        "processor_config.json": b"{",
+    }
+    hub.model(NAME, FILES | files)
+    end = "which is not pinned: with --trust-remote-code it is run as it is there"
+    assert resolve().remarks == (
+        f"config.json has code of Other/Code, {end}",
+        f"tokenizer_config.json has code of Third/Code, {end}",
+    )

@@ -12,6 +12,7 @@ import pytest
 from builder.digest import Digest
 from builder.lock.model import ModelFile
 from builder.models.hashing import Crew, at_once
+from builder.models.mounted import silent_devices
 from builder.models.place import place_of
 from builder.models.verify import State, verify
 from tests.memory_store import MemoryStore
@@ -365,3 +366,91 @@ def test_an_interrupt_ends_what_is_under_way() -> None:
     ):
         next(results)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("target", ["{root}/real.json", "../tiny/real.json"])
+def test_a_link_that_leads_elsewhere_under_another_name_is_wrong(
+    root: Path, store: MemoryStore, target: str
+) -> None:
+    """A container has the directory as /models, where neither is there."""
+    (root / "config.json").rename(root / "real.json")
+    pin = replace(PIN, files=(*PIN.files, ModelFile(path="real.json", digest=CONFIG, size=3)))
+    (root / "config.json").symlink_to("real.json")
+    assert checked(pin, root, store).ok
+    (root / "config.json").unlink()
+    (root / "config.json").symlink_to(target.format(root=root))
+    found = checked(pin, root, store)
+    assert told(found) == {"config.json": "wrong"}
+    (detail,) = [file.detail for file in found.files if file.detail]
+    assert "which is another place where" in detail or "a link out of the directory" in detail
+
+
+CONFIG = Digest.of(b"{}\n")
+
+
+def test_what_lies_behind_a_linked_directory_is_extra_too(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    root = lay(tmp_path / "tiny", {"real/a.json": b"{}\n", "real/hook.py": b"evil\n"})
+    (root / "sub").symlink_to("real")
+    pin = pin_of({"sub/a.json": b"{}\n", "real/a.json": b"{}\n"})
+    assert told(checked(pin, root, store)) == {"real/hook.py": "extra", "sub/hook.py": "extra"}
+
+
+def test_a_tensor_that_no_index_leads_to_is_not_the_one_that_is_required(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    """VLLM loads the files that the index names, and no other that lies beside it."""
+    files = tiny()
+    beside = {"mtp.safetensors": safetensors({"mtp.fc.qweight": b"q" * 8})}
+    root = lay(tmp_path / "tiny", files | beside)
+    pin = pin_of(files | beside)
+    assert checked(replace(pin, tensors=2, require=("embed",)), root, store).ok
+    found = checked(replace(pin, require=("mtp.fc.qweight",)), root, store)
+    (message,) = found.tensors
+    assert message == (
+        "tiny: of 2 tensors it lacks mtp.fc.qweight, which the pin requires;"
+        " no index names mtp.safetensors"
+    )
+    (message,) = checked(replace(pin, forbid=("mtp.fc.qweight",)), root, store).tensors
+    assert message == "tiny: mtp.safetensors has mtp.fc.qweight, which the pin forbids"
+    below = {"draft/model.safetensors": safetensors({"mtp.fc.qweight": b"q" * 8})}
+    root = lay(tmp_path / "below", files | below)
+    assert checked(pin_of(files | below, require=("mtp.fc.qweight",)), root, store).ok
+
+
+MOUNTS = """\
+21 1 {major}:{minor} / / rw,relatime shared:1 - {kind} /dev/root rw
+22 1 0:21 / /proc rw - proc proc rw
+a line of a later kernel
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "remembered"),
+    [
+        ("ext4", True),
+        ("fuseblk", True),
+        ("squashfs", False),
+        ("erofs", False),
+        ("vfat", False),
+        ("fuse.sshfs", False),
+        ("fuse", False),
+    ],
+)
+def test_where_no_time_of_change_is_told_nothing_is_remembered(
+    root: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, kind: str, remembered: bool
+) -> None:
+    """Another image that is mounted in the place of one may have its device, inodes and times."""
+    device = root.stat().st_dev
+    table = root.parent / "mountinfo"
+    table.write_text(MOUNTS.format(major=os.major(device), minor=os.minor(device), kind=kind))
+    checked(PIN, root, store)
+    monkeypatch.setattr("builder.models.verify.silent_devices", lambda: silent_devices(table))
+    first = checked(PIN, root, store)
+    assert first.hashed == (0 if remembered else TOTAL), "nor what was remembered before"
+    assert checked(PIN, root, store).hashed == first.hashed
+
+
+def test_where_nobody_knows_what_is_mounted_nothing_is_remembered(tmp_path: Path) -> None:
+    assert 7 in silent_devices(tmp_path / "none")

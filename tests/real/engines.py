@@ -149,8 +149,12 @@ class _Signing:
         return out
 
     def verifier(self) -> Path:
-        """What is exported for containerd, with the directory of its programs where it is here."""
+        """What is exported for containerd, with the directory of its programs where it is here.
+        Another program is in that before it, which lets everything pass."""
         out = self.exported("containerd")
+        other = out / "bin/a-program-of-others"
+        other.write_text("#!/bin/sh\n")
+        other.chmod(0o755)
         configuration = out / "config.toml"
         text = configuration.read_text()
         assert DIRECTORY in text

@@ -61,7 +61,9 @@ def _signed(place: Path, repository: str) -> list[str]:
     builder.run("trust", "new", "--key=mine", "--repository", repository)
     builder.run("trust", "sign", "--key", "mine")
     builder.run("trust", "init", "--accept-first")
-    builder.run("trust", "export", "--format", "containers", "--out", place / "containers")
+    builder.run(
+        "trust", "export", "--format", "containers", "--reject", "--out", place / "containers"
+    )
     builder.run("build", "hello", "--push", image)
     document, _ = builder.ask("sign", "hello", image, "--key", "mine")
     return [*document["commands"], *document["policy_commands"]]

@@ -176,6 +176,10 @@ def _prove(world: _World, claims: Claims) -> None:
             claims.holds(f"skopeo {told} {asked}", right)
             right = world.verified(script, image) is (name in passing)
             claims.holds(f"cosign {told} {asked}", right)
+        tagged = images["signed by both"].replace("@", ":it@")
+        claims.holds(
+            "the script refuses a tag beside the digest", not world.verified(script, tagged)
+        )
     loose = world.exported(containers(policies[1], today=_TODAY, reject=False), "loose")
     elsewhere = images["of another place, signed by both"]
     claims.holds("without --reject skopeo takes what no scope has", world.copied(loose, elsewhere))

@@ -218,6 +218,12 @@ def test_a_published_diff_is_a_backport_and_is_where_it_is_published() -> None:
     assert patch["diff"] == {"url": place}
 
 
+def test_a_wheel_of_the_project_is_not_what_an_index_has_under_its_name() -> None:
+    found = components()
+    assert found["wheel pandas"]["purl"] == "pkg:pypi/pandas-x@2.2.3%2Blocal"
+    assert "purl" not in found["wheel ours"]
+
+
 def test_the_vllm_of_a_wheel_is_the_wheel() -> None:
     value = document()
     value["pins"]["wheels"]["pandas"] |= {"project": "vLLM", "version": "0.22.0"}

@@ -4,6 +4,7 @@ is in tests/real."""
 import json
 import re
 import subprocess
+import tomllib
 from base64 import b64decode
 from datetime import date, timedelta
 from itertools import combinations
@@ -46,6 +47,10 @@ def policy(
     )
 
 
+HOSTS = ("", "index.", "registry-1.")
+"""Docker Hub's hosts, as they begin."""
+
+
 def document(export: Export) -> Any:
     return json.loads(export.files["policy.json"])
 
@@ -78,7 +83,8 @@ def test_policy_json_names_places_as_containers_does() -> None:
     export = containers(policy(patterns=patterns), today=TODAY, reject=True)
     made = document(export)
     assert made["default"] == [{"type": "reject"}]
-    places = {"registry.example/acme", "localhost:5000/a", "docker.io/library/python"}
+    hub = {f"{host}docker.io/library/python" for host in HOSTS}
+    places = {"registry.example/acme", "localhost:5000/a", *hub}
     assert set(made["transports"]["docker"]) == places
     (requirement,) = made["transports"]["docker"]["registry.example/acme"]
     assert requirement["type"] == "sigstoreSigned"
@@ -342,14 +348,116 @@ def test_the_script_says_why_nothing_passed(
     assert (done.returncode, done.stderr) == (status, message)
 
 
-def test_the_script_wants_a_digest(tmp_path: Path) -> None:
-    (tmp_path / "verify.sh").write_bytes(cosign(policy(), today=TODAY).files["verify.sh"])
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("registry.example/acme/vllm:tag", "name the image by digest"),
+        ("registry.example/acme/vllm:tag@", "name the image without a tag"),
+        ("registry.example:5000/acme/vllm:tag@", "name the image without a tag"),
+        ("REGISTRY.example/acme/vllm@", "write the image in lower case"),
+        ("registry.example:443/acme/vllm@", "write the registry without :443 or :0..."),
+        ("registry.example:05000/acme/vllm@", "write the registry without :443 or :0..."),
+        ("[::1]:443/acme/vllm@", "write the registry without :443 or :0..."),
+        ("index.docker.io/acme/vllm@", "write docker.io"),
+        ("registry-1.docker.io/acme/vllm@", "write docker.io"),
+        ("docker.io/python@", "write docker.io/library"),
+        ("acme/vllm@", "name the image with its registry"),
+        ("python@", "name the image with its registry"),
+    ],
+)
+def test_the_script_takes_one_spelling_of_an_image_or_a_wider_scope_would_have_it(
+    tmp_path: Path, image: str, message: str
+) -> None:
+    (tmp_path / "verify.sh").write_bytes(
+        cosign(policy(patterns='"*"'), today=TODAY).files["verify.sh"]
+    )
+    asked = f"{image}sha256:{'0' * 64}" if image.endswith("@") else image
     done = subprocess.run(
-        ["sh", tmp_path / "verify.sh", "registry.example/acme/vllm:tag"],
+        ["sh", tmp_path / "verify.sh", asked],
+        env={"PATH": f"{cosign_that_takes_all(tmp_path)}:/usr/bin:/bin"},
         capture_output=True,
+        text=True,
         check=False,
     )
-    assert done.returncode == 2
+    assert (done.returncode, done.stderr) == (2, f"{message}: {asked}\n")
+
+
+def cosign_that_takes_all(directory: Path) -> Path:
+    """A directory for PATH."""
+    (directory / "bin").mkdir()
+    (directory / "bin/cosign").write_text("#!/bin/sh\n")
+    (directory / "bin/cosign").chmod(0o755)
+    return directory / "bin"
+
+
+def test_a_registry_that_is_an_address_is_no_set_of_letters_to_the_script(tmp_path: Path) -> None:
+    (tmp_path / "verify.sh").write_bytes(
+        cosign(policy(patterns='"[::0]:5000/acme/*"'), today=TODAY).files["verify.sh"]
+    )
+    path = f"{cosign_that_takes_all(tmp_path)}:/usr/bin:/bin"
+    for image, status in (("[::0]:5000/acme/x", 0), ("0:5000/acme/x", 1)):
+        argv = ["sh", str(tmp_path / "verify.sh"), f"{image}@sha256:{'0' * 64}"]
+        done = subprocess.run(argv, env={"PATH": path}, capture_output=True, check=False)
+        assert done.returncode == status, image
+
+
+def two_roles(loose: str, tight: str) -> Policy:
+    """``loose`` wants one signature, ``tight`` two."""
+    return read_policy(
+        policy_text(
+            roles="  loose: {keys: [carol, dan], threshold: 1}\n"
+            "  tight: {keys: [carol, dan], threshold: 2}\n",
+            scopes=f'  - {{repositories: ["{loose}"], role: loose}}\n'
+            f'  - {{repositories: ["{tight}"], role: tight}}\n',
+        ).encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("loose", "tight"),
+    [
+        ("registry.example/acme/*", "registry.example/acme"),
+        ("registry.example/acme", "registry.example/acme/*"),
+        ("registry.example/acme/*", "registry.example/*"),
+    ],
+)
+def test_a_place_is_not_written_where_the_repository_of_its_name_has_another_role(
+    loose: str, tight: str
+) -> None:
+    with pytest.raises(PolicyError, match=r"written 'registry.example/acme' in policy.json"):
+        containers(two_roles(loose, tight), today=TODAY, reject=True)
+
+
+def test_that_a_place_has_the_repository_of_its_name_in_policy_json_is_told() -> None:
+    (told,) = containers(policy(), today=TODAY, reject=True).remarks[1:2]
+    assert told == "the repository 'registry.example/acme' itself is held to 'image' there, too"
+    for pattern in ("registry.example/*", "docker.io/acme/*", "registry.example/acme"):
+        export = containers(policy(patterns=f'"{pattern}"'), today=TODAY, reject=True)
+        assert not any("itself" in remark for remark in export.remarks)
+
+
+def test_policy_json_has_all_hosts_of_the_hub_for_a_narrow_scope() -> None:
+    export = containers(two_roles("*", "docker.io/library/python"), today=TODAY, reject=True)
+    docker = document(export)["transports"]["docker"]
+    for host in ("docker.io", "index.docker.io", "registry-1.docker.io"):
+        assert len(docker[f"{host}/library/python"]) == 2
+    assert len(docker[""]) == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_official_image_is_not_the_place_of_its_name(turned: bool) -> None:
+    place, image = "docker.io/python/*", "docker.io/library/python"
+    made = two_roles(image, place) if turned else two_roles(place, image)
+    docker = document(containers(made, today=TODAY, reject=True))["transports"]["docker"]
+    assert (len(docker["docker.io/python"]), len(docker[image])) == ((2, 1) if turned else (1, 2))
+
+
+def test_where_everything_has_what_is_spelt_otherwise_that_is_told() -> None:
+    for export in (kyverno, containers):
+        remarks = export(two_roles("*", "r.example/a"), today=TODAY, reject=True).remarks
+        assert any(remark.endswith("are held to '*' alone") for remark in remarks)
+        alone = export(policy(patterns='"*"'), today=TODAY, reject=True).remarks
+        assert not any("spelt" in remark for remark in alone)
 
 
 def test_containerd_gets_a_program_that_asks_builder() -> None:
@@ -367,4 +475,7 @@ def test_containerd_gets_a_program_that_asks_builder() -> None:
             "exec '/opt/x y/bin/builder' -C '/srv/a b' image-verifier \"$@\"\n"
         ).encode()
     )
-    assert b"io.containerd.image-verifier.v1.bindir" in export.files["config.toml"]
+    settings = tomllib.loads(export.files["config.toml"].decode())
+    plugin = settings["plugins"]["io.containerd.image-verifier.v1.bindir"]
+    # Else a program whose name comes first would be asked alone.
+    assert plugin["max_verifiers"] == -1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from builder.digest import Digest
 from builder.errors import PolicyError
 from builder.notation.certificate import Chain, read_chain
 from builder.notation.self_signed import self_signed
@@ -44,6 +45,13 @@ def statements(export: Export) -> Any:
     return document["trustPolicies"]
 
 
+def stored(export: Export) -> str:
+    """The file of Dan's certificates, in the one store there is."""
+    (statement,) = statements(export)
+    (store,) = statement["trustStores"]
+    return f"truststore/x509/{store.replace(':', '/')}/dan.pem"
+
+
 def refusal(given: Policy, *chains: Chain) -> str:
     with pytest.raises(PolicyError) as error:
         made(given, *chains)
@@ -57,12 +65,12 @@ def test_a_repository_has_its_role_as_a_store() -> None:
             "name": "image-1",
             "registryScopes": [APP],
             "signatureVerification": {"level": "strict"},
-            "trustStores": ["ca:image"],
+            "trustStores": [f"ca:image-{Digest.of(chain('dan').pem).short}"],
             "trustedIdentities": ["*"],
         }
     ]
-    assert set(export.files) == {"trustpolicy.json", "truststore/x509/ca/image/dan.pem"}
-    assert export.files["truststore/x509/ca/image/dan.pem"] == chain("dan").pem
+    assert set(export.files) == {"trustpolicy.json", stored(export)}
+    assert export.files[stored(export)] == chain("dan").pem
     assert [line for line in export.remarks if "key '" in line] == [
         "key 'dan': its certificate and its signatures hold to 2027-07-14",
         "key 'carol' (ed25519) has no certificate, and counts for nothing",
@@ -72,8 +80,16 @@ def test_a_repository_has_its_role_as_a_store() -> None:
 def test_a_key_may_have_an_old_and_a_new_certificate() -> None:
     both = chain("dan"), chain("dan", days=60)
     export = made(policy(), *both, both[0])
-    stored = export.files["truststore/x509/ca/image/dan.pem"]
-    assert stored == both[0].pem + both[1].pem
+    assert export.files[stored(export)] == both[0].pem + both[1].pem
+
+
+def test_what_an_earlier_copy_left_in_a_store_is_trusted_no_more() -> None:
+    """Copies are put over one another: in notation's directory files of a store add up."""
+    roles = "  image: {keys: [dan, ada], threshold: 1}\n"
+    before = made(policy(roles=roles), chain("dan"), chain("ada"))
+    after = made(policy(roles=roles, dan=key_entry("dan", state="revoked")), chain("ada"))
+    old, new = (item[0]["trustStores"] for item in (statements(before), statements(after)))
+    assert old != new
 
 
 def test_places_and_thresholds_are_left_out_and_told() -> None:
@@ -87,9 +103,7 @@ def test_places_and_thresholds_are_left_out_and_told() -> None:
     )
     export = made(given, chain("dan"), chain("ada"))
     assert [item["registryScopes"] for item in statements(export)] == [[APP]]
-    assert {name for name in export.files if "truststore" in name} == {
-        "truststore/x509/ca/image/dan.pem"
-    }
+    assert {name for name in export.files if "truststore" in name} == {stored(export)}
     told = "\n".join(export.remarks)
     for line in (
         "registry.example/b/* is left out: notation knows repositories, not places",
@@ -97,6 +111,21 @@ def test_places_and_thresholds_are_left_out_and_told() -> None:
         "registry.example/d is left out: no key of its role has a certificate",
     ):
         assert f"{line}; notation refuses what it has there" in told
+
+
+def test_a_registry_that_is_an_address_would_make_all_of_it_invalid() -> None:
+    scopes = f"  - {{repositories: ['[::1]:5000/acme/x', {APP}], role: image}}\n"
+    export = made(policy(scopes), chain("dan"))
+    assert [item["registryScopes"] for item in statements(export)] == [[APP]]
+    assert any(it.startswith("[::1]:5000/acme/x is left out") for it in export.remarks)
+
+
+def test_an_image_of_the_hub_has_all_of_its_names() -> None:
+    scopes = "  - {repositories: ['*', docker.io/library/python], role: image}\n"
+    export = made(policy(scopes), chain("dan"))
+    _, hub = [item["registryScopes"] for item in statements(export)]
+    assert {"docker.io/library/python", "registry-1.docker.io/library/python"} < set(hub)
+    assert any(remark.endswith("are held to '*' alone") for remark in export.remarks)
 
 
 def test_everything_may_be_said_beside_a_narrower_scope() -> None:

@@ -27,7 +27,13 @@ def scoped(**patterns: str) -> Policy:
         ("registry.example/acme/*", "registry.example/acme", False),
         ("registry.example/acme/*", "registry.example/acme-evil/vllm", False),
         ("registry.example/acme/*", "registry.example/acmevil", False),
-        ("registry.example/acme/*", "registry.example:443/acme/vllm", False),
+        ("registry.example/acme/*", "registry.example:443/acme/vllm", True),
+        ("registry.example/acme/*", "registry.example:0443/acme/vllm", True),
+        ("registry.example/acme/*", "registry.example:5443/acme/vllm", False),
+        ("registry.example:5000/acme/*", "registry.example:05000/acme/vllm", True),
+        ("[::1]/acme/*", "[::1]:443/acme/vllm", True),
+        ("[::1]:5000/acme/*", "[::1]:5000/acme/vllm", True),
+        ("[::1]:5000/acme/*", "[::1]/acme/vllm", False),
         ("registry.example/acme/*", "evil.example/registry.example/acme/vllm", False),
         ("registry.example/acme/*", "REGISTRY.example/acme/vllm", True),
         ("registry.example/*", "registry.example.evil/acme/vllm", False),
@@ -110,3 +116,20 @@ def test_a_repository_of_one_letter_is_narrower_than_the_star_in_its_place() -> 
         )
         assert found is not None
         assert found.role == "one"
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("registry.example:443/a", "registry.example/a"),
+        ("registry.example:0443/*", "registry.example/*"),
+        ("registry.example:05000/a/*", "registry.example:5000/a/*"),
+        ("REGISTRY.example/a/*", "registry.example/a/*"),
+        ("index.docker.io/*", "docker.io/*"),
+        ("acme/*", "REGISTRY/acme/*"),
+    ],
+)
+def test_another_spelling_is_refused_with_the_one_that_counts(written: str, wanted: str) -> None:
+    with pytest.raises(ProjectError, match="not the one spelling of a repository") as caught:
+        scoped(one=written)
+    assert str(caught.value.hint).endswith(f": {wanted}")

@@ -12,7 +12,7 @@ from builder.adapters.store import disk
 from builder.adapters.store.guards import Guards
 from builder.adapters.store.notes import check_plain, check_reference_name, is_plain
 from builder.adapters.store.paths import Paths
-from builder.adapters.store.references import References
+from builder.adapters.store.references import INDEX_REMEDY, References
 from builder.adapters.store.stream import VerifyingFile
 from builder.adapters.store.writer import BlobWriter
 from builder.digest import Digest
@@ -42,12 +42,12 @@ class FileStore:
             what the disk refuses (no space, no permission).
     """
 
-    def __init__(self, root: Path, *, remedy: str = _REPAIR) -> None:
-        self._remedy = remedy
+    def __init__(self, root: Path, *, remedy: str | None = None) -> None:
+        self._remedy = remedy or _REPAIR
         self.paths = Paths(root)
         self.paths.check()
         self.guards = Guards(self.paths)
-        self.named = References(self.paths, self.guards)
+        self.named = References(self.paths, self.guards, remedy=remedy or INDEX_REMEDY)
 
     # --- blobs ---------------------------------------------------------------------------------
 

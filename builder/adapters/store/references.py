@@ -10,13 +10,14 @@ from builder.errors import IntegrityError
 from builder.oci import Descriptor
 
 _LOCK = ".index"  # a name that callers cannot take
-_HINT = "put index.json back from a copy, or choose another store with --store DIR"
+INDEX_REMEDY = "put index.json back from a copy, or choose another store with --store DIR"
 
 
 class References:
     """Reads and replaces index.json; it is never taken for empty because it cannot be read."""
 
-    def __init__(self, paths: Paths, guards: Guards) -> None:
+    def __init__(self, paths: Paths, guards: Guards, *, remedy: str) -> None:
+        self._remedy = remedy
         self._paths = paths
         self._guards = guards
         self.at = f"{paths.at}: index.json"
@@ -30,11 +31,11 @@ class References:
         with disk.faults(self._paths.at):
             raw = disk.read_file(self._paths.index, limit=index.LIMIT)
         if raw is None and self._paths.exists:
-            raise IntegrityError(f"{self.at}: missing", hint=_HINT)
+            raise IntegrityError(f"{self.at}: missing", hint=self._remedy)
         try:
             return index.parse(index.EMPTY if raw is None else raw, at=self.at)
         except IntegrityError as error:
-            raise IntegrityError(error.message, hint=_HINT) from error
+            raise IntegrityError(error.message, hint=self._remedy) from error
 
     def named(self) -> dict[str, Descriptor]:
         """The entries that have names.

@@ -1,17 +1,18 @@
 """What of a policy can be exported at all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from builder.errors import PolicyError
+from builder.reference import DOCKER_HUB, HUB_ALIASES
 from builder.trust.model import KeyState, Policy, Role, TrustedKey
 from builder.trust.names import FILE
+from builder.trust.scope import EVERYTHING
 from builder.value import value
 
-SPELT_OTHERWISE = (
-    "a registry that is spelt in another way (upper case, :443) is another one there, and its"
-    " images pass unseen: --reject refuses them"
-)
+OFFICIAL = "library/"
+"""Where Docker Hub has what is called by a name alone."""
+_SPELT = "a registry that is spelt in another way (upper case, :443) is another one there"
 
 
 @value
@@ -50,6 +51,37 @@ def chosen(policy: Policy, today: date) -> tuple[Chosen, ...]:
             )
         found += [Chosen(repository=one, role=role, keys=keys) for one in scope.repositories]
     return tuple(found)
+
+
+def spelt_otherwise(scopes: Sequence[Chosen], *, reject: bool) -> Iterator[str]:
+    """What becomes of names that mean a place and are not its one spelling.
+
+    Args:
+        reject: Whether what no scope has is refused there.
+    """
+    if all(item.repository != EVERYTHING for item in scopes):
+        if not reject:
+            yield f"{_SPELT}, and its images pass unseen: --reject refuses them"
+    elif len(scopes) > 1:
+        yield f"{_SPELT}, and its images are held to {EVERYTHING!r} alone"
+
+
+def hub_spellings(pattern: str, *, short: bool = True) -> tuple[str, ...]:
+    """A pattern of Docker Hub under each of the Hub's hosts: no reader of policies takes all of
+    them for one. Others are as they are.
+
+    Args:
+        short: Also without ``library/``.
+
+    >>> hub_spellings("registry.example/a")
+    ('registry.example/a',)
+    """
+    registry, _, path = pattern.partition("/")
+    if registry != DOCKER_HUB:
+        return (pattern,)
+    name = path.removeprefix(OFFICIAL)
+    paths = (path, name) if short and name not in {path, "*"} else (path,)
+    return tuple(f"{host}/{each}" for host in sorted(HUB_ALIASES) for each in paths)
 
 
 def remarks(policy: Policy, today: date) -> tuple[str, ...]:

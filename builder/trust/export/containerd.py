@@ -14,12 +14,16 @@ from builder.trust.model import Policy
 
 DIRECTORY = "/opt/containerd/image-verifier/bin"
 """Where containerd looks if its configuration says nothing."""
+_ALL = (
+    "containerd passes over programs beyond max_verifiers, in the order of their names: -1 has it"
+    " ask all"
+)
 _CONFIGURATION = """\
 version = 3
 
 [plugins."io.containerd.image-verifier.v1.bindir"]
   bin_dir = {directory}
-  max_verifiers = 1
+  max_verifiers = -1
   per_verifier_timeout = "30s"
 """
 
@@ -47,6 +51,8 @@ def containerd(
         },
         remarks=(
             f"bin/builder goes to {DIRECTORY}: with nothing there, containerd pulls everything",
+            _ALL,
+            "containerd's transfer service asks it, and ctr image pull --local does not",
             f"it runs {program}, which has to be there",
             f"it asks the project in {project}, which leads on from this version",
         ),

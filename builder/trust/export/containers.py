@@ -8,16 +8,25 @@ signatures is in none of these sets alone.
 
 import json
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import combinations
 from math import comb
 from typing import Any
 
 from builder.errors import PolicyError
+from builder.reference import Reference
 from builder.strict_yaml import write
-from builder.trust.export.chosen import SPELT_OTHERWISE, Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import (
+    Chosen,
+    Export,
+    chosen,
+    hub_spellings,
+    remarks,
+    spelt_otherwise,
+)
 from builder.trust.model import Policy
-from builder.trust.scope import EVERYTHING
+from builder.trust.scope import EVERYTHING, scope_of
 
 _REQUIREMENTS_LIMIT = 100
 _LOCAL = (
@@ -39,12 +48,18 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
             that nobody wrote has it. Files on this disk (layouts, archives) pass in any case.
 
     Raises:
-        PolicyError: A role has too few keys, or its threshold would take too many requirements.
+        PolicyError: A role has too few keys, or its threshold would take too many requirements; or
+            a place and the repository of its name are of two roles.
     """
-    scopes = {item.repository: item for item in chosen(policy, today)}
+    found = chosen(policy, today)
+    itself = tuple(_itself(policy, found))
+    # docker.io/NAME is docker.io/library/NAME to the reader, and the place NAME/* in this file.
+    scopes = {
+        _scope(name): item for item in found for name in hub_spellings(item.repository, short=False)
+    }
     everything = scopes.pop(EVERYTHING, None)
     default = _requirements(everything) if everything else [{"type": _other(reject=reject)}]
-    docker: dict[str, Any] = {_scope(name): _requirements(item) for name, item in scopes.items()}
+    docker: dict[str, Any] = {name: _requirements(item) for name, item in scopes.items()}
     if everything:  # the default is for all transports
         docker[""] = default
         default = [{"type": _other(reject=reject)}]
@@ -56,7 +71,7 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
             **{name: {"": local} for name in _LOCAL},
         },
     }
-    where = {_scope(name): {"use-sigstore-attachments": True} for name in scopes}
+    where = {name: {"use-sigstore-attachments": True} for name in scopes}
     attachments: dict[str, Any] = {"docker": where} if where else {}
     if everything:
         attachments["default-docker"] = {"use-sigstore-attachments": True}
@@ -67,10 +82,36 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
         },
         remarks=(
             *remarks(policy, today),
-            *(() if reject else (SPELT_OTHERWISE,)),
+            *itself,
+            *spelt_otherwise(found, reject=reject),
             "a mirror under another name wants signedIdentity: remapIdentity",
         ),
     )
+
+
+def _itself(policy: Policy, scopes: Sequence[Chosen]) -> Iterator[str]:
+    """Places of which a repository may have the name: ``acme/*`` is ``acme`` there, and that is the
+    repository ``acme``, too.
+
+    Raises:
+        PolicyError: Another role has that one.
+    """
+    for item in scopes:
+        place = _scope(item.repository)
+        if place == item.repository or "/" not in place:
+            continue
+        reference = Reference.parse(place)
+        if reference.name != place:  # docker.io/acme is docker.io/library/acme
+            continue
+        other = scope_of(policy, reference)
+        if other is None:
+            yield f"the repository {place!r} itself is held to {item.role.name!r} there, too"
+        elif other.role != item.role.name:
+            raise PolicyError(
+                f"{item.role.at}: {item.repository!r} is written {place!r} in policy.json, which is"
+                f" the repository of that name, too, and the role {other.role!r} has that one",
+                hint="give both to one role, or verify with builder verify",
+            )
 
 
 def _other(*, reject: bool) -> str:

@@ -4,12 +4,12 @@ Measured with cosign 2.5 and 3.1: a key without a transparency log wants
 ``--insecure-ignore-tlog=true`` for ``verify``, and nothing else.
 """
 
+import shlex
 from collections.abc import Iterator
 from datetime import date
 
 from builder.trust.export.chosen import Chosen, Export, chosen, remarks
 from builder.trust.model import Policy
-from builder.trust.scope import EVERYTHING
 
 _HEAD = """\
 #!/bin/sh
@@ -18,7 +18,21 @@ _HEAD = """\
 # COSIGN_FLAGS has what the registry wants, such as --allow-insecure-registry.
 set -u
 image=${1:?usage: verify.sh REGISTRY/REPOSITORY@sha256:...}
-case $image in *@sha256:*) ;; *) echo "name the image by digest: $image" >&2; exit 2;; esac
+place=${image%%@*}
+otherwise() { echo "$1: $image" >&2; exit 2; }
+case $image in *@sha256:*) ;; *) otherwise "name the image by digest";; esac
+# What has two spellings would be held to the wrong scope by one of them.
+case ${place##*/} in *:*) otherwise "name the image without a tag";; esac
+case $place in *[[:upper:]]*) otherwise "write the image in lower case";; esac
+registry=${place%%/*}
+case ${registry##*]} in *:443|*:0*) otherwise "write the registry without :443 or :0...";; esac
+case $place in
+index.docker.io/*|registry-1.docker.io/*) otherwise "write docker.io";;
+docker.io/*/*) ;;
+docker.io/*) otherwise "write docker.io/library";;
+*.*/*|*:*/*|localhost/*) ;;
+*) otherwise "name the image with its registry";;
+esac
 keys=$(dirname "$0")/keys
 command -v cosign >/dev/null || { echo "cosign is not in PATH: nothing was verified" >&2; exit 3; }
 count=0
@@ -35,7 +49,7 @@ enough() {
   printf '%s' "$said" >&2
   return 1
 }
-case ${image%@*} in
+case $place in
 """
 _TAIL = """\
 *) echo "no scope of the policy has $image" >&2; exit 1;;
@@ -69,7 +83,9 @@ def cosign(policy: Policy, *, today: date) -> Export:
 
 
 def _case(item: Chosen) -> Iterator[str]:
-    pattern = "*" if item.repository == EVERYTHING else item.repository
-    yield f"{pattern})\n"
+    # A registry may be [::1], which is a set of letters to a shell.
+    base = item.repository.removesuffix("*")
+    star = "*" if item.repository.endswith("*") else ""
+    yield f"{shlex.quote(base) if base else ''}{star})\n"
     yield from (f"  by {key.name}\n" for key in item.keys)
     yield f"  enough {item.role.threshold} {item.role.name};;\n"

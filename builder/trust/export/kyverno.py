@@ -8,14 +8,21 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from builder.errors import PolicyError
-from builder.reference import DOCKER_HUB, HUB_ALIASES
+from builder.reference import DOCKER_HUB
 from builder.strict_yaml import Writable, write
-from builder.trust.export.chosen import SPELT_OTHERWISE, Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import (
+    OFFICIAL,
+    Chosen,
+    Export,
+    chosen,
+    hub_spellings,
+    remarks,
+    spelt_otherwise,
+)
 from builder.trust.model import Policy
 from builder.trust.scope import EVERYTHING
 
 _PODS: Writable = {"any": [{"resources": {"kinds": ["Pod"]}}]}
-_OFFICIAL = "library/"
 
 
 def kyverno(policy: Policy, *, today: date, reject: bool) -> Export:
@@ -51,8 +58,8 @@ def kyverno(policy: Policy, *, today: date, reject: bool) -> Export:
 def _remarks(scopes: Sequence[Chosen], *, reject: bool) -> Iterator[str]:
     if len(scopes) > 1:
         yield "an image has to meet every rule whose place has it"
-    if not reject:
-        yield SPELT_OTHERWISE
+    yield "Kyverno sees no pod that its resourceFilters leave out: kube-system, unless it is told"
+    yield from spelt_otherwise(scopes, reject=reject)
 
 
 def _rule(item: Chosen, number: int) -> Writable:
@@ -122,12 +129,12 @@ def _spelt(item: Chosen) -> list[str]:
     registry, _, path = item.repository.partition("/")
     if registry != DOCKER_HUB:
         return [item.repository]
-    if path == f"{_OFFICIAL}*":
+    if path == f"{OFFICIAL}*":
         raise PolicyError(
             f"{item.role.at}: {item.repository!r}: Kyverno takes an image NAME for docker.io/NAME,"
             " which no pattern of it tells from docker.io/ANYTHING",
             hint="name the repositories: docker.io/library/NAME",
         )
-    paths = [path, path.removeprefix(_OFFICIAL)] if path.startswith(_OFFICIAL) else [path]
-    hosts = [f"{host}/{each}" for host in sorted(HUB_ALIASES) for each in paths]
-    return hosts if path == "*" else [*hosts, *paths]
+    hosts = hub_spellings(item.repository)
+    paths = dict.fromkeys(each.partition("/")[2] for each in hosts)
+    return [*hosts] if path == "*" else [*hosts, *paths]

@@ -11,10 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from builder.digest import Digest
 from builder.errors import PolicyError
 from builder.keys.public import PublicKey
 from builder.notation.certificate import Chain
-from builder.trust.export.chosen import Chosen, Export, chosen, remarks
+from builder.trust.export.chosen import (
+    Chosen,
+    Export,
+    chosen,
+    hub_spellings,
+    remarks,
+    spelt_otherwise,
+)
 from builder.trust.model import Policy
 from builder.trust.names import FILE
 from builder.trust.scope import EVERYTHING
@@ -25,8 +33,8 @@ _MAKE = "builder key certificate makes one, and --certificate names it"
 
 
 def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
-    """``trustpolicy.json``, and ``truststore/x509/ca/ROLE/KEY.pem``: what notation's directory of
-    configuration holds.
+    """``trustpolicy.json``, and ``truststore/x509/ca/ROLE-DIGEST/KEY.pem``: what goes into
+    notation's directory of configuration.
 
     Args:
         chains: The certificates with which the keys sign.
@@ -54,7 +62,7 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
             f"{told[0]}, and {EVERYTHING!r}, which is not, would have its images",
             hint="name repositories instead of everything, or verify with builder verify",
         )
-    document = {"version": "1.0", "trustPolicies": [*_statements(said)]}
+    document = {"version": "1.0", "trustPolicies": [*_statements(said, held)]}
     return Export(
         files={
             "trustpolicy.json": json.dumps(document, indent=2).encode() + b"\n",
@@ -62,6 +70,7 @@ def notation(policy: Policy, chains: Sequence[Chain], *, today: date) -> Export:
         },
         remarks=(
             *remarks(policy, today),
+            *spelt_otherwise(said, reject=True),
             *(f"{line}; notation refuses what it has there" for line in told),
             *_certificates(said, held),
         ),
@@ -90,6 +99,8 @@ def _unsayable(item: Chosen, held: Mapping[PublicKey, Sequence[Chain]]) -> str |
     """Why notation cannot be told of a pattern."""
     if item.repository != EVERYTHING and item.repository.endswith("/*"):
         return "notation knows repositories, not places"
+    if item.repository.startswith("["):  # all of its policy would be invalid
+        return "notation knows registries by name, not by an address of IPv6"
     if item.role.threshold > 1:
         return f"{item.role.threshold} keys have to sign, and notation is content with one"
     if not any(key.public in held for key in item.keys):
@@ -102,13 +113,15 @@ def _next(why: Iterable[str]) -> str:
     return _MAKE if _NONE in why else "verify with builder verify, which knows all of the policy"
 
 
-def _statements(said: Sequence[Chosen]) -> Iterator[dict[str, Any]]:
+def _statements(
+    said: Sequence[Chosen], held: Mapping[PublicKey, Sequence[Chain]]
+) -> Iterator[dict[str, Any]]:
     for number, item in enumerate(said, 1):
         yield {
             "name": f"{item.role.name}-{number}",
-            "registryScopes": [item.repository],
+            "registryScopes": [*hub_spellings(item.repository)],
             "signatureVerification": {"level": "strict"},
-            "trustStores": [f"ca:{item.role.name}"],
+            "trustStores": [f"ca:{_store(item, held)}"],
             # A store has the certificates of keys themselves, which can issue no others.
             "trustedIdentities": ["*"],
         }
@@ -116,13 +129,22 @@ def _statements(said: Sequence[Chosen]) -> Iterator[dict[str, Any]]:
 
 def _stores(said: Sequence[Chosen], held: Mapping[PublicKey, Sequence[Chain]]) -> dict[str, bytes]:
     return {
-        f"{_STORES}/{item.role.name}/{key.name}.pem": b"".join(
-            chain.pem for chain in held[key.public]
-        )
+        f"{_STORES}/{_store(item, held)}/{name}.pem": pem
         for item in said
-        for key in item.keys
-        if key.public in held
+        for name, pem in _pems(item, held)
     }
+
+
+def _store(item: Chosen, held: Mapping[PublicKey, Sequence[Chain]]) -> str:
+    """The name of a role's store: another one, where other certificates are in it. All that lies in
+    a store is trusted, and what an earlier copy left there may be of a key that is revoked."""
+    return f"{item.role.name}-{Digest.of(b''.join(pem for _, pem in _pems(item, held))).short}"
+
+
+def _pems(item: Chosen, held: Mapping[PublicKey, Sequence[Chain]]) -> Iterator[tuple[str, bytes]]:
+    for key in item.keys:
+        if key.public in held:
+            yield key.name, b"".join(chain.pem for chain in held[key.public])
 
 
 def _certificates(
