@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from builder.errors import IntegrityError, ProjectError, UsageError
+from builder.errors import GoneError, IntegrityError, NetworkError, ProjectError, UsageError
 from builder.lock.kinds import KINDS, pins_of
 from builder.lock.model import GenesisPin, ImagePin, ModelPin, Pin, WheelPin
 from builder.models.published import Published
@@ -36,6 +36,8 @@ def completed(
         UsageError: There is no pin of one of these names, or ``published`` is of no model.
         IntegrityError: Upstream has something else under what is locked.
         ProjectError: A model has files in the lock that it would not have.
+        GoneError, NetworkError: Upstream could not be asked, or has it no more; nothing is
+            completed then.
     """
     found = [(kind, pin) for kind in KINDS for pin in pins_of(project, kind).values()]
     known = {pin.name for _, pin in found}
@@ -54,12 +56,22 @@ def completed(
         pin = project.models[names[0]]
         whole = _with_sums(pin, published, world=world)
         return (Move(kind="model", before=pin, resolved=whole),)
+    wanted = [(kind, pin) for kind, pin in found if not names or pin.name in names]
     return tuple(
         Move(kind=kind, before=pin, resolved=whole)
-        for kind, pin in found
-        if not names or pin.name in names
-        for whole in _completed(pin, project, world, platform)
+        for kind, pin in wanted
+        for whole in _told(_completed(pin, project, world, platform), pin, alone=len(wanted) == 1)
     )
+
+
+def _told(whole: Iterator[AnyResolved], pin: Pin, *, alone: bool) -> Iterator[AnyResolved]:
+    """The same, where a failure to ask says about which pin, and how others are completed."""
+    try:
+        yield from whole
+    except (GoneError, NetworkError) as error:
+        said = error.message if error.message.startswith(pin.at) else f"{pin.at}: {error.message}"
+        others = () if alone else ("builder lock NAME completes another pin",)
+        raise type(error)(said, hint="; ".join((*filter(None, [error.hint]), *others))) from error
 
 
 def _completed(

@@ -62,10 +62,20 @@ def obtain_pinned(
     except NetworkError as error:
         hint = error.hint
         if hint == NetworkError.usual_hint:  # others know better
-            hint = "try again"
+            hint = _asked_again(pin.follows.registry)
         raise type(error)(
             f"{pin.at}: {error.message}", hint=with_copies(hint, pin.escrow)
         ) from error
+
+
+def _asked_again(registry: str) -> str:
+    """What helps where a registry does not answer. Of a name that nobody can have, nothing does."""
+    if registry.endswith(".invalid"):
+        return (
+            f"{registry} stands for a registry of yours: BUILDER_MIRRORS={registry}=HOST, or"
+            " registries in builder.yaml, says which"
+        )
+    return "try again"
 
 
 def _kept(pin: ImagePin, error: GoneError) -> str | None:

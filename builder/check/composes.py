@@ -1,10 +1,12 @@
 """Compose files of the project: whether each image is pinned, and to what the lock says."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from posixpath import dirname, join, normpath
 
 from builder.check.finding import Finding, Severity, error_at
-from builder.compose.document import read
+from builder.compose.document import Document, read
+from builder.compose.include import included
 from builder.compose.judge import WARNED, WRONG, Judgement, judge
 from builder.compose.service import has_services, services
 from builder.compose.target import targets
@@ -24,10 +26,10 @@ def composes(project: Project, wanted: Sequence[str], *, platform: Platform) -> 
         return  # builder.yaml is said by documents
     for file in files:
         try:
-            data, names = project.document(file), mapped(project, file)
-            if not names and not has_services(read(data, file=file)):
+            document, names = read(project.document(file), file=file), mapped(project, file)
+            if not names and not has_services(document):
                 continue  # a fragment, or a file that services mount
-            found = judged(project, data, file=file, mapped=names, platform=platform)
+            found = judged(project, document, mapped=names, platform=platform)
         except BuilderError as error:
             if not wanted:
                 yield _refused(file, error)
@@ -35,6 +37,8 @@ def composes(project: Project, wanted: Sequence[str], *, platform: Platform) -> 
         for item in found:
             if not wanted or item.runs in wanted:
                 yield from finding(item, file)
+        if not wanted:
+            yield from left_out(document, file, files)
 
 
 def _refused(file: str, error: BuilderError) -> Finding:
@@ -56,16 +60,33 @@ def mapped(project: Project, file: str) -> Mapping[str, str]:
 
 
 def judged(
-    project: Project, data: bytes, *, file: str, mapped: Mapping[str, str], platform: Platform
+    project: Project, document: Document, *, mapped: Mapping[str, str], platform: Platform
 ) -> tuple[Judgement, ...]:
     """Every image of a compose file against the lock. What was only built and never accepted is no
     lock: every machine says the same.
 
     Raises:
-        ProjectError: The file cannot be read, or has no services.
+        ProjectError: The file has no services.
     """
-    document = read(data, file=file)
     return judge(document, services(document, mapped), targets(project, platform))
+
+
+def left_out(document: Document, path: str, looked_at: Collection[str]) -> Iterator[Finding]:
+    """The files that a file includes and nobody looks at: images in them may be anything.
+
+    Args:
+        path: Where the file is, from where ``looked_at`` begin.
+    """
+    known = set(map(normpath, looked_at))
+    for item in included(document):
+        if normpath(join(dirname(path), item.value)) not in known:
+            yield Finding(
+                severity=Severity.WARNING,
+                where=f"{document.file}:{item.line}",
+                message=f"it includes {item.value!r}, which is not looked at",
+                hint="each file is looked at by itself: builder compose check takes it, too",
+                exit_status=0,
+            )
 
 
 def finding(item: Judgement, file: str) -> Iterator[Finding]:

@@ -103,6 +103,11 @@ def _signing(
         raise UsageError(
             "--sign signs what is published", hint="add --push REF, or --out DIR for a layout"
         )
+    if key.startswith("exec:"):
+        raise UsageError(
+            "--sign has no place for the public half that exec: wants",
+            hint="leave it out, then: builder sign VARIANT REF --key exec:COMMAND --public FILE",
+        )
     hand = hand_of(site, key, notation=notation)
 
     def sign(built: Build, world: World) -> None:

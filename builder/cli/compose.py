@@ -21,6 +21,7 @@ from builder.strict_yaml import SIZE_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from builder.check.finding import Finding
     from builder.compose.judge import Judgement
     from builder.compose.pin import Pinned
     from builder.digest import Digest
@@ -217,18 +218,21 @@ def check(context: click.Context, site: Site, files: tuple[str, ...]) -> None:
     A variant is held to its accepted result, a base to its pin. What names something and is not
     pinned to it is an error (3); what is named by tag alone, and names nothing, is a warning.
     """
-    from builder.check.composes import finding, judged, mapped
+    from builder.check.composes import finding, judged, left_out, mapped
     from builder.check.finding import exit_status
     from builder.cli.check import document, text
+    from builder.compose.document import read
 
     found: list[tuple[str, Judgement]] = []
-    for file in dict.fromkeys(files):
-        names = mapped(site.project, in_project(site, file))
-        images = judged(
-            site.project, read_file(file), file=file, mapped=names, platform=site.platform
-        )
+    findings: list[Finding] = []
+    paths = {file: in_project(site, file) for file in files}
+    for file, path in paths.items():
+        names = mapped(site.project, path)
+        parsed = read(read_file(file), file=file)
+        images = judged(site.project, parsed, mapped=names, platform=site.platform)
         found += ((file, item) for item in images)
-    findings = [said for file, item in found for said in finding(item, file)]
+        findings += (said for item in images for said in finding(item, file))
+        findings += left_out(parsed, path, paths.values())
     value = {**document(findings), "images": [_image(file, item) for file, item in found]}
     show.result(site.settings, value, text(findings) if findings else _all_well(found))
     context.exit(exit_status(findings))

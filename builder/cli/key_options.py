@@ -19,7 +19,8 @@ NOTATION = click.option(
     "--notation",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="CERT",
-    help="Sign for notation, too, with this certificate of the key (PEM).",
+    help="Sign for notation, too, with this certificate of the key: builder key certificate makes"
+    " one.",
 )
 OUT = click.option(
     "--out",

@@ -35,21 +35,21 @@ KEY = click.option(
     "--key",
     "keys",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A public key that may have signed; any of several (default: trust.yaml).",
+    metavar="KEY",
+    help="A public key that may have signed, a file or one of builder key; any of several"
+    " (default: trust.yaml).",
 )
 
 
 def read(
-    site: Site, pins: Sequence[ModelPin], signatures: Sequence[str], keys: Sequence[Path]
+    site: Site, pins: Sequence[ModelPin], signatures: Sequence[str], keys: Sequence[str]
 ) -> "Signed":
     """The signatures by the names of the models, each with its file, by somebody who may sign: any
     of ``keys``, or those whom the project's trust policy wants.
 
     Raises:
         UsageError: Keys without signatures, or signatures without anybody to trust; a signature of
-            nobody knows which model; a file that cannot be read.
+            nobody knows which model; a key or a file that is not there.
         IntegrityError: A file of a key has none.
         PolicyError: The trust policy does not want those who signed.
         SignatureError, UntrustedError: As :func:`builder.models.signature.read_model_signature`,
@@ -64,7 +64,7 @@ def read(
     from builder.models.signature import LIMIT, read_model_signature
 
     files = [_meant(text, [pin.name for pin in pins]) for text in signatures]
-    trusted, enough = _of_files(keys) if keys else _of_policy(site)
+    trusted, enough = _of_keys(keys, site) if keys else _of_policy(site)
     found: dict[str, list[tuple[Path, ModelSignature]]] = {}
     for name, file in files:
         raw = read_given(file, limit=LIMIT, at=f"--signature {file}")
@@ -79,13 +79,13 @@ def read(
     return found
 
 
-def _of_files(files: Sequence[Path]) -> "tuple[tuple[PublicKey, ...], Enough]":
-    from builder.adapters.keys.signers import read_public_file
+def _of_keys(names: Sequence[str], site: Site) -> "tuple[Sequence[PublicKey], Enough]":
+    from builder.cli.verifying import by_keys
 
-    return tuple(map(read_public_file, files)), lambda *_: None
+    return by_keys(names, site).keys, lambda *_: None
 
 
-def _of_policy(site: Site) -> "tuple[tuple[PublicKey, ...], Enough]":
+def _of_policy(site: Site) -> "tuple[Sequence[PublicKey], Enough]":
     """All keys of the policy, revoked ones too; it judges them then."""
     policy = trusting(site)
     from builder.trust.judge import Kind, judge, public_keys, role_of

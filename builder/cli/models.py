@@ -65,7 +65,7 @@ def fetch(
     root: Path,
     cache: bool,
     signatures: tuple[str, ...],
-    keys: tuple[Path, ...],
+    keys: tuple[str, ...],
     jobs: int | None,
 ) -> None:
     """Bring the models of a variant to a directory, by commit and digest.
@@ -119,7 +119,7 @@ def verify(
     services: tuple[str, ...],
     full: bool,
     signatures: tuple[str, ...],
-    keys: tuple[Path, ...],
+    keys: tuple[str, ...],
     jobs: int | None,
 ) -> None:
     """Compare every file of a variant's models with its digest in the lock.

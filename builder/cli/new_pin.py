@@ -1,5 +1,6 @@
 """A pin that is new: its name, and what is said once it is written."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 
@@ -17,11 +18,11 @@ _USES = {
     "vllm": "base: {{pin: {}}}",
     "genesis": "steps: [{{genesis: {}, ...}}]",
     "pull": "steps: [{{pull: {}}}]",
-    "source": "steps: [{{source: {}, files: ...}}]",
+    "source": "steps: [{{source: {}, files: [{{from: {}, to: WHERE, replaces: nothing}}]}}]",
     "wheel": "steps: [{{wheels: [{}]}}]",
     "model": "models: [{}]",
 }
-"""How a variant names a pin of each kind."""
+"""How a variant names a pin of each kind; of a source, one of its files."""
 
 
 def add(
@@ -54,8 +55,15 @@ def add(
     with site.at_work() as world:
         move = Move(kind=kind, before=None, resolved=resolved(name, world))
         bump = bumps.untried(site.project, [move])
-    then = f"next: in a variant, {_USES[kind].format(name)}"
+    first = _first_file(move.pin)
+    then = f"next: in a variant, {_USES[kind].format(name, first)}"
     conclude(site, bump, dry_run=dry_run, then="\n".join((*_left_alone(move.pin), then)))
+
+
+def _first_file(pin: Pin) -> str:
+    """A file of a source as YAML has it in a list; nothing of other pins."""
+    path = pin.files[0].path if isinstance(pin, SourcePin) else ""
+    return path if re.fullmatch(r"[\w./-]*", path) else json.dumps(path, ensure_ascii=False)
 
 
 def _left_alone(pin: Pin) -> Iterator[str]:

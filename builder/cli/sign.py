@@ -45,7 +45,7 @@ def command(
         signed = hand.sign(image, spot_of(where, world=world, at="REF"))
     aside = [*signed.aside()]
     if by_policy := signed.policy_commands():
-        aside += ["with a trust.yaml in the project (builder trust new begins one):", *by_policy]
+        aside += ["by the project's trust.yaml (builder trust new begins one):", *by_policy]
     if signed.notarised is not None:
         aside += ["with a trust policy that names the store:", *signed.notarised.commands()]
     show.result(site.settings, signed.document(), signed.text(), aside="\n".join(aside))

@@ -41,7 +41,7 @@ def by_keys(names: Sequence[str], site: Site) -> Trusted:
 
 def _public(name: str, site: Site) -> PublicKey:
     file = Path(name)
-    if file.exists():
+    if name and file.exists():
         return read_public_file(file)
     directory = directory_of(site.settings)
     own = name.removesuffix(".pub")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from builder.compose.composition import ONE_FILE, RESET, Composition, Root, Source, tag_of
-from builder.compose.document import Mapping, Node, Scalar, read
+from builder.compose.document import Document, Mapping, Node, Scalar, read
 from builder.compose.document import Sequence as SequenceNode
 from builder.compose.env_file import read_variables
 from builder.compose.interpolation import without_unset
@@ -35,6 +35,15 @@ def compose(sources: Sequence[Source], *, read: Read) -> Composition:
             itself; two of them have a service of one name; over ``FILE_LIMIT`` files.
     """
     return _Loader(read).load(sources, ())
+
+
+def included(document: Document) -> Iterator[Scalar]:
+    """The paths that a file includes, as they are written; of what is no list of them, nothing."""
+    for root in document.roots:
+        node = value_of(root, "include")
+        for item in node.items if isinstance(node, SequenceNode) else ():
+            paths = value_of(item, "path") if isinstance(item, Mapping) else item
+            yield from (path for path in _listed(paths) if isinstance(path, Scalar))
 
 
 class _Loader:

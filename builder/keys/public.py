@@ -99,7 +99,10 @@ def read_public_key(data: bytes, *, at: str) -> PublicKey:
             if data.startswith((b"ssh-", b"ecdsa-")) and b"\n" not in data.strip():
                 return public_key(serialization.load_ssh_public_key(data.strip()), at=at)
             if data.count(b"-----BEGIN ") != 1:
-                raise IntegrityError(f"{at}: expected one key, as PEM or as a line of OpenSSH")
+                raise IntegrityError(
+                    f"{at}: expected one key, as PEM or as a line of OpenSSH",
+                    hint="builder key export NAME prints that of a key of yours",
+                )
             return public_key(serialization.load_pem_public_key(data), at=at)
     except (ValueError, UnsupportedAlgorithm, NotImplementedError) as error:
         # The last is what cryptography has for a point of OpenSSH's that is compressed.

@@ -102,7 +102,7 @@ class Judgement:
 
 _HINTS = {
     Outcome.EXPIRED: "get a newer version of the policy",
-    Outcome.OUT_OF_SCOPE: f"'scopes' in {FILE} says who signs what",
+    Outcome.OUT_OF_SCOPE: f"builder trust new begins a version of {FILE} that can have it",
     Outcome.BELOW_THRESHOLD: (
         "more keys of the role have to sign: images with builder sign, waivers with builder trust"
         " sign --waiver, models with model_signing"

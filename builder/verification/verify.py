@@ -107,7 +107,7 @@ def verify(
     if not collected.found:
         raise UnsignedError(
             f"{at}: nobody signed it{_unread(collected.refused)}",
-            hint="builder sign signs what was built here",
+            hint="builder sign signs what was built here; skopeo copy leaves signatures behind",
         )
     claims, told = _claims(examined, demanded, enough, unread=_unread(collected.refused), at=at)
     layers: tuple[SaidLayer, ...] = ()

@@ -211,6 +211,14 @@ def test_a_pin_is_added_and_then_used(builder: Builder, project: Path) -> None:
     assert builder("check").status == 0
 
 
+def test_what_is_added_says_how_a_variant_names_it(builder: Builder) -> None:
+    ran = builder("add", "source", UPSTREAM, "examples/chat_template.jinja", "--name", "template")
+    assert ran.err == (
+        "next: in a variant, steps: [{source: template, files:"
+        " [{from: examples/chat_template.jinja, to: WHERE, replaces: nothing}]}]\n"
+    )
+
+
 def test_a_pull_request_and_a_patch_set_are_added(builder: Builder, project: Path) -> None:
     assert builder("add", "pull", "7", "--repository", UPSTREAM).status == 0
     assert "\n  pr7:\n" in (project / "lockfiles/pulls.yaml").read_text()

@@ -320,6 +320,42 @@ def composes(project: Path) -> Path:
     return project / "composes"
 
 
+def test_a_file_that_is_included_and_not_given_is_told(
+    builder: Builder, project: Path, composes: Path
+) -> None:
+    include = "include:\n  - more.yml\n  - path: [../web.yml, '${ELSE}.yml']\n"
+    (composes / "all.yml").write_text(f"{include}services:\n  a: {{image: 'x@{DIGEST}'}}\n")
+    (composes / "more.yml").write_text(f"services:\n  b: {{image: 'x@{DIGEST}'}}\n")
+
+    def told(*arguments: str) -> list[tuple[str, str, str]]:
+        ran = builder(*arguments, "--json")
+        assert ran.status == 0, ran.err
+        findings = ran.json["findings"]
+        return [(item["severity"], item["where"], item["message"]) for item in findings]
+
+    def left_out(line: int, path: str) -> tuple[str, str, str]:
+        where = f"composes/all.yml:{line}"
+        return "warning", where, f"it includes {path!r}, which is not looked at"
+
+    others = [left_out(3, "../web.yml"), left_out(3, "${ELSE}.yml")]
+    check = ("compose", "check", "composes/all.yml")
+    assert told(*check) == [left_out(2, "more.yml"), *others]
+    assert told(*check, str(project / "composes/deep/../more.yml")) == others
+    assert [item for item in told("check") if "includes" in item[2]] == others, "more.yml is there"
+    assert not [item for item in told("check", "hello") if "includes" in item[2]]
+
+
+@pytest.mark.parametrize("include", ["", "more.yml", "{a: b}", "[[]]", "[{path: {a: b}}, '']"])
+def test_what_is_no_list_of_files_includes_none(
+    builder: Builder, project: Path, include: str
+) -> None:
+    (project / "all.yml").write_text(
+        f"include: {include}\nservices: {{a: {{image: 'x@{DIGEST}'}}}}\n"
+    )
+    ran = builder("compose", "check", "all.yml", "--json")
+    assert (ran.status, ran.json["findings"]) == (0, [])
+
+
 def test_check_looks_at_the_composes_of_the_project(
     builder: Builder, project: Path, composes: Path
 ) -> None:

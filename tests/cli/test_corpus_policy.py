@@ -201,7 +201,9 @@ def test_an_image_of_no_scope(here: Project) -> None:
     here.policy(scopes='  - {repositories: ["registry.example/acme/*"], role: image}\n')
     here.accept()
     here.sign("carol")
-    refused(here.verify(), 11, "image: out-of-scope: no scope in trust.yaml has")
+    ran = here.verify()
+    refused(ran, 11, "image: out-of-scope: no scope in trust.yaml has")
+    assert "builder trust new begins a version of trust.yaml that can have it" in ran.err
 
 
 # --- of versions ----------------------------------------------------------------------------------

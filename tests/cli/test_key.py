@@ -302,6 +302,7 @@ def test_a_damaged_key_does_not_hide_the_others(builder: Builder, keys: Path) ->
     assert ran.status == 4
     assert ran.out.splitlines()[1].startswith("b ")
     assert ran.err.startswith(f"builder: error: {keys / 'a.pub'}: expected one key")
+    assert ran.err.endswith("hint: builder key export NAME prints that of a key of yours\n")
     document = builder("key", "list", "--json").json
     assert [key["name"] for key in document["keys"]] == ["b"]
     assert document["error"]["exit_status"] == 4

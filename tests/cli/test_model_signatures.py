@@ -61,6 +61,18 @@ def test_a_model_that_is_signed_as_it_is_locked(verify: Builder, project: Path) 
     )
 
 
+def test_a_key_may_be_named_as_builder_key_knows_it(
+    verify: Builder, builder: Builder, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILDER_KEYS", "keys")
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD", "of-no-worth")
+    (project / "signer.pem").write_bytes(p256().pem)
+    assert builder("key", "import", "maker", "signer.pem").status == 0
+    (project / "model.sig").write_bytes(model_signature(FILES))
+    ran = verify("--signature", "model.sig", "--key", "maker")
+    assert (ran.status, ran.err) == (0, "")
+
+
 def test_the_document_has_it_and_nothing_is_read_for_it(verify: Builder, project: Path) -> None:
     (project / "model.sig").write_bytes(model_signature(FILES))
     (project / "signer.pub").write_bytes(KEY.openssh)
@@ -158,7 +170,8 @@ def test_options_that_make_no_sense_are_a_matter_of_usage(verify: Builder, proje
         (("--key", "signer.pub"), "--key is for --signature"),
         (("--signature", "none", "--key", "signer.pub"), "--signature none: cannot be read"),
         (("--signature", ".", "--key", "signer.pub"), "--signature .: cannot be read"),
-        (("--signature", "model.sig", "--key", "none"), "'none' does not exist"),
+        (("--signature", "model.sig", "--key", "none"), "there is no file 'none', and no key"),
+        (("--signature", "model.sig", "--key", ""), "there is no file '', and no key"),
     ):
         ran = verify(*arguments)
         assert (ran.status, ran.out) == (2, "")

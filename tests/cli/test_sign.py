@@ -68,6 +68,20 @@ def test_an_image_that_nobody_signed_is_not_found(
 ) -> None:
     status, said = verified(builder, layout, key.with_suffix(".pub"))
     assert (status, "nobody signed it" in said) == (13, True)
+    assert said.startswith(f"builder: error: layout '{layout}': sha256:")
+    assert said.endswith("signs what was built here; skopeo copy leaves signatures behind\n")
+
+
+def test_a_key_that_somebody_else_keeps_is_no_key_of_a_build(
+    builder: Builder, tmp_path: Path
+) -> None:
+    ran = builder("build", "hello", "--out", tmp_path / "image", "--sign", "exec:true")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == (
+        "builder: error: --sign has no place for the public half that exec: wants\n"
+        "  hint: leave it out, then: builder sign VARIANT REF --key exec:COMMAND --public FILE\n"
+    )
+    assert not (tmp_path / "image").exists()
 
 
 def test_another_key_is_not_trusted(builder: Builder, layout: Path, key: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from builder.completion import completed
 from builder.digest import Digest
-from builder.errors import IntegrityError
+from builder.errors import BuilderError, GoneError, IntegrityError, NetworkError, RateLimitError
 from builder.upstream import FoundWheel
 from tests.flow.worlds import AMD64, Tiny
 from tests.standin.hub import StandInHub, stand_in_hub
@@ -109,3 +109,37 @@ def test_a_wheel_that_is_another_file_now_is_not_taken(tiny: Tiny) -> None:
     with pytest.raises(IntegrityError) as caught:
         found(other)
     assert caught.value.message.endswith(f": the index has {other}, the lock pins {locked}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NetworkError("no route"), RateLimitError("later", hint=None), GoneError("gone", hint="see")],
+    ids=["no answer", "too often", "gone"],
+)
+def test_what_cannot_be_asked_says_for_which_pin_and_how_others_are_completed(
+    tiny: Tiny, error: BuilderError
+) -> None:
+    for name in ("v", "w"):
+        value = {"follows": {"project": name, "version": "1.0"}, "filename": f"{name}{WHEEL[1:]}"}
+        tiny.lock("wheels", name, value | {"digest": str(Digest.of(b"one"))})
+    project, world = tiny.world()
+    index: Any = _Silent(error)
+    at = replace(world, make_wheels=lambda: index)
+    pin = project.wheels["v"]
+    for names, hint in (
+        ((), "; ".join(filter(None, (error.hint, "builder lock NAME completes another pin")))),
+        (("v",), error.hint),
+    ):
+        with pytest.raises(type(error)) as caught:
+            completed(project, names, world=at, platform=AMD64)
+        assert (caught.value.message, caught.value.hint) == (f"{pin.at}: {error.message}", hint)
+
+
+@dataclass
+class _Silent:
+    """An index that answers with an error."""
+
+    error: BuilderError
+
+    def find(self, **_: Any) -> FoundWheel:
+        raise self.error

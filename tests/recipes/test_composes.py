@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from builder.check.composes import judged
+from builder.compose.document import read
 from builder.compose.judge import State
 from builder.oci import Platform
 from builder.project import Project
@@ -29,13 +30,8 @@ def service(file: str) -> dict[str, Any]:
 def test_each_stands_as_its_readme_says() -> None:
     assert PROJECT.composes() == tuple(sorted(STATES))
     for file, (name, state) in STATES.items():
-        (found,) = judged(
-            PROJECT,
-            (ROOT / file).read_bytes(),
-            file=file,
-            mapped={},
-            platform=Platform("linux", "amd64"),
-        )
+        document = read((ROOT / file).read_bytes(), file=file)
+        (found,) = judged(PROJECT, document, mapped={}, platform=Platform("linux", "amd64"))
         assert (found.runs, found.state) == (name, state)
 
 

@@ -37,7 +37,7 @@ class LayoutPlace:
 
     def at(self, name: object) -> str:
         """See the Protocol."""
-        return f"{self._store.paths.at}: {name}"
+        return f"layout {str(self._store.paths.root)!r}: {name}"
 
     def tagged(self, tag: str) -> Manifest | Index | None:
         """See the Protocol."""
