@@ -30,7 +30,6 @@ def main() -> int:
         f"make bench: medians of {options.runs} alternated runs, {os.cpu_count()} cores,"
         f" load {os.getloadavg()[0]:.1f} before"
     )
-    # First: it looks at the peak of the memory that any process has taken so far.
     rows = models.verified(claims, max(3, options.runs // 3), size=options.model * MB)
     rows += measured.start_up(options.runs)
     rows += check(claims, max(3, options.runs // 3))
