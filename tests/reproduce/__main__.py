@@ -2,10 +2,11 @@
 said of them: manifest, provenance and SBOM, byte by byte.
 
 The demo, offline, under all of them; a variant on the real vLLM wheel under some, where an earlier
-``make real`` has left the wheel. Ends with status 1 if a digest differs, and names the first file
-that does.
+``make real`` has left the wheel, or with ``--fetch``. Ends with status 1 if a digest differs, and
+names the first file that does.
 """
 
+import argparse
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -19,12 +20,17 @@ from tests.reproduce.worlds import World
 
 def main() -> int:
     """Run it all; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="make reproduce", description="See tests/reproduce/__main__.py."
+    )
+    parser.add_argument("--fetch", action="store_true", help="get the wheel where it is not here")
+    fetch = parser.parse_args().fetch
     claims = Claims("make reproduce: one digest, whatever the machine is like")
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="builder-reproduce-"))
         Path(scratch).chmod(0o755)
         world = World(scratch=Path(scratch))
-        base = stack.enter_context(real_base(world, claims))
+        base = stack.enter_context(real_base(world, claims, fetch=fetch))
         demo = Builds(world, "demo", claims=claims)
         guards = None if base is None else Builds(world, base.variant, claims=claims, base=base)
         _row("", *(variant.name for variant in (demo, guards) if variant is not None))

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.adapters.wheelhouse import Wheelhouse
 from builder.digest import Digest
+from builder.errors import BuilderError
 from builder.project import Project
 from builder.statements import Kind
 from tests.claims import Claims
@@ -42,28 +44,40 @@ class RealBase:
 
 
 @contextmanager
-def real_base(world: World, claims: Claims) -> Iterator[RealBase | None]:
-    """Bake and push the real base, if that is cheap here."""
+def real_base(world: World, claims: Claims, *, fetch: bool) -> Iterator[RealBase | None]:
+    """Bake and push the real base, where its wheel is at hand.
+
+    Args:
+        fetch: Get the wheel where it is not; that it cannot be had is a failure then.
+    """
     what = "a variant on the real wheel"
-    pin = Project(ROOT).wheels["vllm-0.22.0"]
-    wheels = download_cache() / "wheels"
     if why := missing("docker-registry"):
         claims.not_run(what, why)
         yield None
-    elif not (wheels / pin.digest.hex / pin.filename).is_file():
-        claims.not_run(what, "the wheel was not fetched yet; make real does")
+        return
+    pin = Project(ROOT).wheels["vllm-0.22.0"]
+    house = Wheelhouse(ROOT, cache=download_cache() / "wheels", offline=not fetch)
+    try:
+        house.fetch(
+            project=pin.project, version=pin.version, filename=pin.filename, digest=pin.digest
+        )
+    except BuilderError as error:
+        if fetch:
+            claims.holds(what, False, error.message)
+        else:
+            claims.not_run(what, "the wheel was not fetched yet; --fetch does, and make real")
         yield None
-    else:
-        place = world.scratch / "registry"
-        place.mkdir()
-        with running_registry(place) as registry:
-            store = empty_store(world.scratch / "store-of-the-base")
-            environment = _environment(world) | {"BUILDER_MIRRORS": _mirrored(registry.host)}
-            command = (sys.executable, "-m", "builder", "-C", ROOT, "--store", store)
-            target = f"{_REGISTRY}/builder/vllm-wheel:v0.22.0"
-            run((*command, "build", _BASE, "--push", target), environment=environment)
-            shutil.rmtree(store)
-            yield RealBase(variant="vllm-0.22.0-guards", host=registry.host)
+        return
+    place = world.scratch / "registry"
+    place.mkdir()
+    with running_registry(place) as registry:
+        store = empty_store(world.scratch / "store-of-the-base")
+        environment = _environment(world) | {"BUILDER_MIRRORS": _mirrored(registry.host)}
+        command = (sys.executable, "-m", "builder", "-C", ROOT, "--store", store)
+        target = f"{_REGISTRY}/builder/vllm-wheel:v0.22.0"
+        run((*command, "build", _BASE, "--push", target), environment=environment)
+        shutil.rmtree(store)
+        yield RealBase(variant="vllm-0.22.0-guards", host=registry.host)
 
 
 class Builds:
