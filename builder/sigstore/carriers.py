@@ -25,6 +25,8 @@ SIGNATURE = "dev.cosignproject.cosign/signature"
 PREDICATE_TYPE = "predicateType"
 BUNDLE_CONTENT = "dev.sigstore.bundle.content"
 BUNDLE_PREDICATE_TYPE = "dev.sigstore.bundle.predicateType"
+ATTACHED = "sha256-"
+"""How the tags of all that lies beside an image begin; no image is to be named so."""
 
 CONFIG = canonical.encode(
     {
@@ -45,17 +47,17 @@ def config() -> Descriptor:
 
 def signature_tag(image: Digest) -> str:
     """Where the simple signings of an image are."""
-    return f"sha256-{image.hex}.sig"
+    return f"{ATTACHED}{image.hex}.sig"
 
 
 def attestation_tag(image: Digest) -> str:
     """Where the envelopes about an image are."""
-    return f"sha256-{image.hex}.att"
+    return f"{ATTACHED}{image.hex}.att"
 
 
 def referrers_tag(image: Digest) -> str:
     """Where the list of referrers of an image is, in a place that does not keep it by itself."""
-    return f"sha256-{image.hex}"
+    return f"{ATTACHED}{image.hex}"
 
 
 def simple_signing_layer(payload: bytes, signature: bytes) -> Descriptor:

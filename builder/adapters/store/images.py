@@ -24,9 +24,8 @@ from builder.oci import (
     Manifest,
 )
 from builder.signatures.place import TOTAL_LIMIT, FloodError
+from builder.sigstore.carriers import ATTACHED
 
-_ATTACHED = "sha256-"
-"""How the names of what lies beside an image begin."""
 _CONFIGS = frozenset({OCI_CONFIG, DOCKER_CONFIG})
 
 
@@ -50,7 +49,7 @@ class LayoutImages:
         others: dict[Digest, None] = {}
         for name, entry in self._entries():
             if name:
-                if not name.startswith(_ATTACHED):
+                if not name.startswith(ATTACHED):
                     stands.setdefault(name, {})[entry.digest] = None
             elif self._is_image(entry, budget):
                 others[entry.digest] = None
