@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from builder import json_text
 from builder.errors import IntegrityError
 
 
@@ -62,12 +63,10 @@ def decode(data: bytes, *, at: str, limit: int = 16 << 20) -> Any:
     if len(data) > limit:
         raise IntegrityError(f"{at}: {len(data)} bytes of JSON, the limit is {limit}")
     try:
-        value = json.loads(
-            data.decode(), object_pairs_hook=_unique(at), parse_constant=_refuse_constant(at)
-        )
+        value = json_text.loads(data, pairs=_unique(at), constant=_refuse_constant(at))
         if b"\\u" in data:
             json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:  # ValueError: also digits without end
+    except ValueError as error:  # also digits without end
         raise IntegrityError(f"{at}: not JSON: {error}") from error
     return value
 

@@ -19,9 +19,6 @@ from builder.variant import ImageSettings
 CREATED = "1980-01-01T00:00:00Z"
 """The ``created`` of everything that is ours (:data:`builder.tree.EPOCH`): an image is what went
 into it, not when."""
-_DEPTH_LIMIT = 100
-"""How deep a foreign document may be nested: a limit of ours, because those of Python versions
-differ."""
 
 
 @value
@@ -174,20 +171,17 @@ def _encoded(value: Any, *, at: str) -> bytes:
     """The bytes of a document that has parts of a foreign one.
 
     Raises:
-        IntegrityError: The foreign part has a number with a fraction, is nested too deep, or is
-            not Unicode.
+        IntegrityError: The foreign part has a number with a fraction, or is not Unicode.
     """
-    return canonical.encode(_exact(value, at=at, depth=0))
+    return canonical.encode(_exact(value, at=at))
 
 
-def _exact(value: Any, *, at: str, depth: int) -> Any:
+def _exact(value: Any, *, at: str) -> Any:
     """Foreign numbers that JSON has and we do not: a float that is whole becomes an integer."""
-    if depth > _DEPTH_LIMIT:
-        raise IntegrityError(f"{at}: nested deeper than {_DEPTH_LIMIT}")
     if isinstance(value, dict):
-        return {key: _exact(item, at=at, depth=depth + 1) for key, item in value.items()}
+        return {key: _exact(item, at=at) for key, item in value.items()}
     if isinstance(value, list):
-        return [_exact(item, at=at, depth=depth + 1) for item in value]
+        return [_exact(item, at=at) for item in value]
     if isinstance(value, float):
         if not value.is_integer():
             raise IntegrityError(f"{at}: the number {value!r} has no one spelling")

@@ -47,11 +47,11 @@ def blobs_of(note: bytes) -> tuple[Digest, ...]:
     ``verify`` and ``gc`` read that key and nothing else. A memo without it, and one that is not
     whole, names none.
     """
-    import json  # noqa: PLC0415 - the names above are wanted where JSON is not
+    from builder import json_text  # noqa: PLC0415 - the names above are wanted where JSON is not
 
     try:
-        value = json.loads(note)
-    except (ValueError, RecursionError):
+        value = json_text.loads(note)
+    except ValueError:
         return ()
     names = value.get("blobs") if isinstance(value, dict) else None
     if not isinstance(names, list):

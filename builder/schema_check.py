@@ -5,7 +5,6 @@ on; the schemas say the same (a test holds them together) and explain every key.
 module takes a tenth of a second: import it where a check is asked for.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +15,7 @@ from jsonschema import Draft202012Validator, TypeChecker, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
 
+from builder import json_text
 from builder.errors import ProjectError
 from builder.node import Cursor, did_you_mean, nearest, shortened
 from builder.strict_yaml import MappingNode, ScalarNode, YamlNode
@@ -44,8 +44,8 @@ def kind_of(file: str) -> str | None:
 @cache
 def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of one of :data:`KINDS`. Not to be changed."""
-    text = resources.files("builder").joinpath("schemas", f"{kind}.json").read_text("utf-8")
-    value: dict[str, Any] = json.loads(text)
+    data = resources.files("builder").joinpath("schemas", f"{kind}.json").read_bytes()
+    value: dict[str, Any] = json_text.loads(data)
     return value
 
 

@@ -246,7 +246,7 @@ def _foreign(text: str) -> Base:
     ("text", "said"),
     [
         ("0.5", "the base's config: the number 0.5 has no one spelling"),
-        ("[" * 101 + "]" * 101, "the base's config: nested deeper than 100"),
+        ("[" * 101 + "]" * 101, "the base's config: not JSON: nested deeper than 100"),
         ('"\\ud800"', None),
     ],
     ids=["fraction", "depth", "half a pair"],

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from builder import json_text
 from builder.compose.container import Container
 from builder.compose.interpolation import unset
 
@@ -159,7 +160,7 @@ def _in_json(text: str) -> Iterator[str]:
         yield text
         return
     try:
-        value = json.loads(text)
+        value = json_text.loads(text.encode())
     except ValueError:
         found = re.findall(r'"model"\s*:\s*"([^"]*)"', text)
         yield from found or ([] if _RUN_TIME.search(text) else [text])

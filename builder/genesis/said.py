@@ -1,10 +1,10 @@
 """What a bake told: the lines of :mod:`builder.genesis.harness`, and the markers in files."""
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from builder import json_text
 from builder.errors import SandboxError
 from builder.value import value
 
@@ -45,8 +45,8 @@ def parse(stdout: bytes) -> tuple[Said, ...]:
     found: dict[str, Said] = {}
     for number, line in enumerate(lines, start=1):
         try:
-            title, says, reason, wrote = _fields(json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            title, says, reason, wrote = _fields(json_text.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
             raise SandboxError(
                 f"line {number} of what the bake told is none of its own: {line[:80]!r}",
                 hint="the patch set writes to a stream that is not its own",

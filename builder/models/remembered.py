@@ -5,13 +5,12 @@ file whose ctime is of just now is not remembered, because another write could l
 clock tick (git has the same rule for its index, "racy git").
 """
 
-import json
 import os
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from builder import canonical
+from builder import canonical, json_text
 from builder.digest import Digest
 from builder.models.place import Identity
 from builder.notes import MALFORMED, MODEL
@@ -38,7 +37,7 @@ class Remembered:
         try:
             note = store.note(MODEL, self._key)
             if note is not None:
-                self._read(json.loads(note))
+                self._read(json_text.loads(note))
         except MALFORMED:
             self._before = {}
             self._judged = frozenset()

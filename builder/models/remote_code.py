@@ -4,9 +4,10 @@ With ``trust_remote_code`` transformers runs what ``auto_map`` names: ``module.C
 itself, or ``OWNER/NAME--module.Class`` of another repository, which no pin of this one holds.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
+
+from builder import json_text
 
 FILES = frozenset(
     {"config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json"}
@@ -23,8 +24,8 @@ def repositories(data: bytes) -> tuple[str, ...]:
     ('a/b',)
     """
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
+        document = json_text.loads(data)
+    except ValueError:
         return ()
     found = document.get("auto_map") if isinstance(document, dict) else None
     named = (text.partition(_BETWEEN)[0] for text in _texts(found) if _BETWEEN in text)
