@@ -42,6 +42,21 @@ def public(address: str) -> str | None:
     return plain if re.fullmatch(_OWNED, plain) else None
 
 
+def redacted(text: str) -> str:
+    """What others say of addresses, for people: git's and pip's messages, a configured URL.
+
+    Whatever may be a user, a password or a token is left out, up to the last ``@`` of a word and
+    from the first ``?`` or ``#`` on. Where a path may be gone with it, three asterisks say so.
+
+    >>> redacted("fatal: no access to 'https://me:s@cret@git.example/acme/vllm?token=x'")
+    "fatal: no access to 'https://git.example/acme/vllm'"
+    >>> redacted("https://me:se/cret@git.example/acme/vllm")
+    'https://***@git.example/acme/vllm'
+    """
+    text = re.sub(r"://(\S*)@", lambda said: "://***@" if "/" in said[1] else "://", text)
+    return re.sub(r"(://[^\s'\"?#]*)[?#][^\s'\"]*", r"\1", text)
+
+
 def _url(scheme: str, rest: str) -> str | None:
     plain = re.split(r"[?#]", rest, maxsplit=1)[0]
     authority, slash, path = plain.partition("/")

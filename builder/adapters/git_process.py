@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.address import redacted
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -105,7 +106,7 @@ class Answer:
         told = [line for line in lines if re.match(r"(fatal|error|remote|ssh|\S+@\S+): ", line)]
         text = "; ".join(told or lines[-1:]) or f"git exited with status {self.status}"
         shown = "".join(c if c.isprintable() else " " for c in text)
-        return re.sub(r"://[^/@\s']+@", "://", shown)[:500].strip()
+        return redacted(shown)[:500].strip()
 
 
 class GitProcess:

@@ -5,13 +5,13 @@ not run.
 """
 
 import logging
-import re
 import tempfile
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from builder.address import public, redacted
 from builder.adapters.git_process import Answer, GitProcess, fault
 from builder.errors import (
     AuthError,
@@ -101,7 +101,7 @@ class GitRemote:
     @property
     def shown(self) -> str:
         """:attr:`url` without credentials."""
-        return re.sub(r"://[^/@\s]+@", "://", self.url)
+        return redacted(self.url)
 
     @cached_property
     def heads(self) -> Mapping[str, str]:
@@ -167,7 +167,8 @@ class GitRemote:
         extra = {} if config is None else {"GIT_CONFIG_GLOBAL": config}
         extra |= {"GIT_CONFIG_COUNT": "1"} | _setting(0, "http.followRedirects", "false")
         token = self.token
-        if token is not None and self.shown.startswith(f"https://{token.host}/"):
+        at = public(self.url) or ""
+        if token is not None and at.startswith(f"https://{token.host}/"):
             header = f"http.https://{token.host}/.extraHeader"
             secret = b64encode(f"x-access-token:{token.secret}".encode()).decode()
             extra |= {"GIT_CONFIG_COUNT": "3"}

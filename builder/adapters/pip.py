@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from builder.address import redacted
 from builder.errors import (
     AuthError,
     BuilderError,
@@ -89,7 +90,7 @@ def pip(command: str, *arguments: str, at: str) -> str:
 def _fault(said: str, *, command: str, at: str) -> BuilderError:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")]
-    text = re.sub(r"://[^/@\s]+@", "://", "; ".join(errors or lines[-1:]))[:500]
+    text = redacted("; ".join(errors or lines[-1:]))[:500]
     for pattern, kind, hint in _KINDS:
         if re.search(pattern, said, re.MULTILINE):
             return kind(f"{at}: {text}", hint=hint)

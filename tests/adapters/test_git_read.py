@@ -360,10 +360,25 @@ def test_git_reaches_nothing_by_a_way_that_was_not_allowed(
         assert ok or answer.complaint == "fatal: transport 'file' not allowed"
 
 
-def test_what_git_complains_of_holds_no_credentials_and_steers_no_terminal() -> None:
-    said = "fatal: unable to access 'https://me:sesame@code.example/x/': \x1b[2JCould not resolve\n"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://me:sesame@code.example/x/", "https://code.example/x/"),
+        ("https://me:an@sesame@code.example/x/", "https://code.example/x/"),
+        ("https://me:a/sesame@code.example/x/", "https://***@code.example/x/"),
+        ("https://me:a'sesame@code.example/x/", "https://code.example/x/"),
+        ("https://code.example/x?access_token=sesame", "https://code.example/x"),
+        ("https://code.example/x/#sesame", "https://code.example/x/"),
+        ("ssh://git@code.example/x", "ssh://code.example/x"),
+        ("git@code.example:x", "git@code.example:x"),
+    ],
+)
+def test_what_git_complains_of_holds_no_credentials_and_steers_no_terminal(
+    url: str, shown: str
+) -> None:
+    said = f"fatal: unable to access '{url}': \x1b[2JCould not resolve\n"
     assert Answer(status=128, stdout=b"", stderr=said).complaint == (
-        "fatal: unable to access 'https://code.example/x/':  [2JCould not resolve"
+        f"fatal: unable to access '{shown}':  [2JCould not resolve"
     )
 
 

@@ -316,12 +316,18 @@ def test_the_token_goes_to_its_host_over_tls_and_is_no_argument(
     assert "'http.followRedirects'" in said
 
 
-def test_what_git_says_holds_no_credentials(repository: Repository) -> None:
-    remote = remote_with_token(repository, "http://me:hunter2@127.0.0.1:9/x.git")
+@pytest.mark.parametrize(
+    ("credentials", "shown"),
+    [("me:hunter2@", ""), ("me:x@hunter2@", ""), ("me:x/hunter2@", "***@")],
+)
+def test_what_git_says_holds_no_credentials(
+    repository: Repository, credentials: str, shown: str
+) -> None:
+    remote = remote_with_token(repository, f"http://{credentials}127.0.0.1:9/x.git")
     with pytest.raises(NetworkError) as caught:
         _ = remote.heads
     assert "hunter2" not in caught.value.message
-    assert remote.shown == "http://127.0.0.1:9/x.git"
+    assert remote.shown == f"http://{shown}127.0.0.1:9/x.git"
 
 
 def test_a_push_over_http_is_refused_by_a_server_that_takes_none(
