@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from builder.address import public, redacted
 from builder.adapters.git_process import Answer, GitProcess, fault
+from builder.address import public, redacted
 from builder.errors import (
     AuthError,
     BuilderError,
