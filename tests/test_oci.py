@@ -106,7 +106,7 @@ class TestDescriptor:
         value = LAYER | {"annotations": None, "platform": None}
         assert Descriptor.parse(value, at="d") == Descriptor.parse(LAYER, at="d")
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(
         st.fixed_dictionaries(
             {"mediaType": st.text(max_size=5), "size": st.integers(0, 1 << 62)},

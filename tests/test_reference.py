@@ -106,7 +106,7 @@ def test_a_reference_at_a_digest_has_no_tag() -> None:
     assert reference.name == "ghcr.io/a/b"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(alphabet="aB1.:/@-_[]é \n", max_size=14))
 def test_whatever_is_accepted_has_one_spelling(text: str) -> None:
     try:

@@ -132,7 +132,7 @@ versions = st.from_regex(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(versions | st.just(str(COMMIT)), st.dates(date(2020, 1, 1)))
 def test_every_build_has_a_name_that_its_lockfile_takes(vllm: str, until: date) -> None:
     item = waiver(name_of(GENESIS, vllm), vllm=vllm, until=str(until))

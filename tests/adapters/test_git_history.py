@@ -91,7 +91,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[tuple[int, ...]], list[int], dict[str,
     return parents, times, refs
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(graph=graphs(), data=st.data())
 def test_random_histories_are_as_git_says(
     graph: tuple[list[tuple[int, ...]], list[int], dict[str, int]], data: st.DataObject

@@ -5,7 +5,6 @@ import pty
 import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -100,14 +99,13 @@ def test_a_key_without_a_password_is_one_that_was_asked_for(builder: Builder, ke
 
 @pytest.mark.usefixtures("password")
 def test_a_name_that_is_taken_is_refused_before_anything_is_derived(
-    builder: Builder, keys: Path
+    builder: Builder, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builder("key", "generate", "release", "--allow-plaintext")
     before = tree(keys)
+    monkeypatch.delattr("builder.keys.cosign_box.crypto_pwhash_scryptsalsa208sha256_ll")
     for arguments in (("generate", "release"), ("import", "release", "/no/file")):
-        start = time.monotonic()
         ran = builder("key", *arguments)
-        assert time.monotonic() - start < 0.1
         assert (ran.status, ran.err.partition(" in ")[0]) == (
             2,
             "builder: error: there is a key 'release'",

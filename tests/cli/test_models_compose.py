@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from builder.lock.codec import write_pins
 from builder.lock.model import ModelPin
 from tests.cli.conftest import Builder, Ran
 from tests.models.worlds import COMMIT, SHARDS, lay, pin_of, tiny
+from tests.soon import within
 
 FILES = tiny()
 DRAFT = {"config.json": b"{}\n"}
@@ -421,9 +421,8 @@ def test_what_says_a_branchs_commit_is_not_waited_for(verify: Builder, place: Pa
 def test_services_cost_one_look_each(verify: Builder) -> None:
     one = "{command: [--model, /m/tiny], volumes: ['./models:/m']}"
     many = "".join(f"  s{number}: {one}\n" for number in range(3000))
-    start = time.process_time()
-    assert verify(f"services:\n{many}").status == 0
-    assert time.process_time() - start < 9, "was 13"
+    with within(9):  # was 13
+        assert verify(f"services:\n{many}").status == 0
 
 
 def test_one_model_of_two_services_is_hashed_once(verify: Builder, store: Path) -> None:

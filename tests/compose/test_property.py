@@ -98,7 +98,7 @@ def without_tags(data: bytes) -> bytes:
     return data.replace(b"!reset", b"      ")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(files())
 def test_only_the_bytes_of_images_change(file: File) -> None:
     new, done = pinned(file.before)
@@ -120,7 +120,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
 def test_any_text_is_pinned_or_refused(text: str) -> None:
     try:

@@ -16,7 +16,6 @@ from tests.diff.git_oracle import Git, Tree, patched
 pytestmark = pytest.mark.requires("git")
 BOUNDED = settings(
     max_examples=60,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

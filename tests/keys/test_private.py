@@ -216,7 +216,7 @@ def test_bytes_behind_the_key_inside_of_the_block_are_refused() -> None:
         read(pem(P256.pkcs8_der() + b"\0"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_damaged_file_is_refused_or_is_a_key_that_signs(data: st.DataObject) -> None:
     """No flip and no cut is anything else than an error of ours; what is read is whole."""

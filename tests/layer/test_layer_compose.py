@@ -405,7 +405,7 @@ def test_only_the_tree_is_looked_at_and_no_file_is_read() -> None:
     assert BASE.reads == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.permutations(
         [

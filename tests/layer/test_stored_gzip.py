@@ -83,7 +83,7 @@ def test_an_offset_names_the_byte_itself(offset: int) -> None:
     assert framed(data)[framed_offset(offset)] == data[offset]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 2 * BLOCK + 2), max_size=8))
 def test_the_bytes_do_not_depend_on_how_the_writes_are_cut(cuts: list[int]) -> None:
     data = stream(sum(cuts))

@@ -174,7 +174,7 @@ NAMES = st.text(
 ).filter(lambda name: name not in (".", ".."))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     path=st.lists(NAMES, min_size=1, max_size=4).map("/".join),
     mode=st.integers(0, 0o7777),

@@ -27,7 +27,7 @@ def refusal(read_it: Callable[[], object]) -> str | None:
     return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join))
 def test_any_bytes_are_a_tree_or_a_project_error(data: bytes) -> None:
     message = refusal(lambda: read(data, file="f"))
@@ -38,7 +38,7 @@ def test_any_bytes_are_a_tree_or_a_project_error(data: bytes) -> None:
 def test_a_document_with_any_damage_is_a_value_or_a_project_error(kind: str) -> None:
     whole = DOCUMENTS[kind].encode()
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(
         st.integers(0, len(whole)),
         st.integers(0, 30),
@@ -62,7 +62,7 @@ def test_codec_and_schema_agree_about_any_damage_within_one_line(kind: str) -> N
     """What the codec accepts, the schema accepts: a schema in an editor cries no wolf."""
     lines = DOCUMENTS[kind].splitlines(keepends=True)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.integers(0, len(lines) - 1), st.sampled_from(["", "x", "0", "null", '""', "/", "é"]))
     def holds(number: int, piece: str) -> None:
         key, colon, _ = lines[number].partition(": ")

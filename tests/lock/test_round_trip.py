@@ -218,7 +218,7 @@ KINDS: Mapping[str, tuple[st.SearchStrategy[Any], Callable[..., bytes], Callable
 def test_what_is_written_reads_back_as_the_same_pins(kind: str) -> None:
     strategy, writer, reader = KINDS[kind]
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.lists(strategy, max_size=2))
     def holds(pins: list[Any]) -> None:
         by_name = {pin.name: pin for pin in pins}
@@ -231,7 +231,7 @@ def test_what_is_written_reads_back_as_the_same_pins(kind: str) -> None:
     holds()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     names,
     st.lists(
@@ -289,7 +289,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(texts.filter(bool), values, max_size=4))
 def test_every_yaml_reader_takes_what_we_wrote_for_what_we_meant(value: dict[str, Any]) -> None:
     data = write(value, at="test")

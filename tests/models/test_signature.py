@@ -305,7 +305,7 @@ def test_a_damaged_bundle_is_refused(raw: bytes, wanted: str) -> None:
         read(raw)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(place=st.integers(0, len(RAW) - 1), bit=st.integers(0, 7))
 def test_a_bit_that_flips_is_found(place: int, bit: int) -> None:
     """But in the hint: nobody's word, and nothing is decided by it."""
@@ -329,14 +329,14 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(field=st.sampled_from(["subject", "predicate", "predicateType", "_type"]), said=JSON)
 def test_whatever_a_key_signs_is_read_or_refused_by_type(field: str, said: Any) -> None:
     with pytest.raises(BuilderError):
         read(signed(statement(FILES, **{field: said})))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(field=st.sampled_from(["serialization", "resources"]), said=JSON)
 def test_so_is_a_predicate(field: str, said: Any) -> None:
     with pytest.raises(SignatureError):

@@ -116,7 +116,7 @@ def test_names_that_notation_does_not_take_are_refused(subject: str, told: str) 
     assert "CN=release,O=Acme" in (error.value.hint or "")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=80))
 def test_any_text_is_a_name_or_a_usage_error(text: str) -> None:
     try:
@@ -333,7 +333,7 @@ def test_a_serial_number_that_is_not_positive_is_refused_and_no_warning() -> Non
     assert told.startswith("it: Parsed a serial number which wasn't positive")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_damaged_certificates_raise_nothing_else(data: st.DataObject) -> None:
     der = bytearray(x509.load_pem_x509_certificate(leaf()).public_bytes(Encoding.DER))

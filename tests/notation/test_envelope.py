@@ -69,7 +69,7 @@ def test_what_is_signed_is_verified() -> None:
     assert envelope.encode(IMAGE, CHAIN, p256("leaf"), now=NOW) == RAW
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.binary(max_size=8),
     st.integers(0, 2**60),
@@ -263,7 +263,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYTHING)
 def test_any_json_is_refused_and_nothing_else(document: Any) -> None:
     with pytest.raises(BuilderError):

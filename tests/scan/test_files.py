@@ -209,7 +209,7 @@ NAMES = st.binary(min_size=1, max_size=3).map(
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sets(PATHS, max_size=30), st.sets(PATHS, max_size=5), PATHS)
 def test_any_paths_are_found_in_the_order_of_their_bytes(
     paths: set[str], gone: set[str], other: str

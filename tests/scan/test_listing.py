@@ -33,9 +33,7 @@ def asked_at_once(view: MergedView, path: str) -> tuple[Entry, ...] | None:
         return None
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], database=None)
 @given(st.lists(layers(), min_size=1, max_size=4), st.sampled_from(["", "a", "b", "a/b", "b/a"]))
 @example([(file("a/b/x"),), (file("a/b"),), (directory("a/b"), file("a/b/y"))], "a")
 @example([(directory("a"), file("a/x", b"1")), (symlink("b", "a"),)], "b")

@@ -138,9 +138,7 @@ def compare_with_kernel(view: MergedView, root: Path, paths: list[str]) -> None:
         os.close(top)
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow], database=None)
 @given(
     st.lists(layers(), min_size=2, max_size=5),
     st.lists(

@@ -24,7 +24,7 @@ class Dripping:
 
 @contextmanager
 def dripping(
-    parts: Sequence[bytes], *, gap: float = 0.01, tls: ssl.SSLContext | None = None
+    parts: Sequence[bytes], *, gap: float = 0.05, tls: ssl.SSLContext | None = None
 ) -> Iterator[Dripping]:
     """Serve ``parts`` to whoever asks, each ``gap`` seconds after the one before."""
     done = threading.Event()

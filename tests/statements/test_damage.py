@@ -65,7 +65,7 @@ def test_bytes_that_we_did_not_write_are_no_record(raw: bytes) -> None:
 
 
 @given(st.integers(0, len(RAW) - 1), st.binary(max_size=4), st.integers(0, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_bytes_that_fell_out_or_in_end_in_statements_or_in_a_refusal(
     place: int, data: bytes, lost: int
 ) -> None:

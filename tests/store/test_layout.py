@@ -353,7 +353,7 @@ def test_entries_of_other_tools_come_out_again(files: FileStore) -> None:
     assert json.loads(index_file(files).read_bytes())["manifests"] == foreign
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     names=st.lists(st.sampled_from(["a", "b", "c", None]), max_size=8),
     name=st.sampled_from(["a", "b", "new"]),

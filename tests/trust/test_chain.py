@@ -191,7 +191,7 @@ def test_who_was_away_follows_versions_that_are_over() -> None:
     assert found.policy.expires > date(2027, 1, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sets(st.sampled_from(["ada", "bob", "carol", "dan"])),
     st.sampled_from([("ada", "bob"), ("bob", "carol"), ("carol", "dan"), ("ada", "carol", "dan")]),

@@ -61,7 +61,7 @@ def alternatives(requirement: dict[str, Any]) -> set[bytes]:
     return {b64decode(item) for item in data}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 4))
 def test_requirements_are_met_by_exactly_those_sets_of_keys_that_reach_the_threshold(
     count: int, threshold: int

@@ -138,7 +138,7 @@ def test_empty_lines_and_line_ends_of_other_systems_are_passed_over() -> None:
     assert found(b"\n" + LINE + b"\r\n\r\n  \n") == {"ada"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, len(LINE) - 1), st.integers(1, 255))
 def test_a_byte_that_changes_makes_no_other_signature(place: int, flip: int) -> None:
     """Only the key id is free: nobody looks at it."""

@@ -52,7 +52,7 @@ NAMES = st.text(
 
 
 @given(st.dictionaries(NAMES, st.none() | st.binary(max_size=8), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_written_is_read_back_by_us_and_by_csv(files: dict[str, bytes | None]) -> None:
     rows = [
         Row(path) if data is None else Row(path, Digest.of(data), len(data))

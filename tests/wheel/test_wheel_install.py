@@ -394,7 +394,7 @@ def test_what_is_no_zip_is_refused(data: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_damaged_wheel_is_never_a_crash(data: st.DataObject) -> None:
     """One byte changed: the same files, or a refusal of ours."""
     sound = wheel({"demo/__init__.py": b"x = 1\n" * 20})

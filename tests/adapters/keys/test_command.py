@@ -2,6 +2,7 @@
 
 import base64
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -121,7 +122,7 @@ def test_a_command_that_takes_too_long_is_ended(program: str, tmp_path: Path) ->
     start = time.monotonic()
     with pytest.raises(EnvironmentFault, match="no signature within 1 seconds"):
         CommandSigner(command, public=P256.public, timeout=0.6).sign(b"it")
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 30
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -143,7 +144,7 @@ def test_with_a_script_ends_what_it_waits_for(program: str, tmp_path: Path) -> N
     start = time.monotonic()
     with pytest.raises(EnvironmentFault, match=r"no signature within|printed more than"):
         CommandSigner(str(script), public=P256.public, timeout=0.6).sign(b"it")
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 30
     assert marked(tmp_path) == []
 
 
@@ -167,12 +168,15 @@ def test_what_a_command_leaves_behind_is_not_waited_for(tmp_path: Path) -> None:
     file = tmp_path / "answer"
     file.write_bytes(base64.b64encode(P256.sign(b"it")))
     script = tmp_path / "kms"
-    script.write_text(f"#!/bin/sh\nsleep 5 &\ncat '{file}'\n")
+    script.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/pid\ncat '{file}'\n")
     script.chmod(0o755)
     start = time.monotonic()
     signer = CommandSigner(str(script), public=P256.public, timeout=60)
-    assert signer.sign(b"it") == P256.sign(b"it")
-    assert time.monotonic() - start < 3
+    try:
+        assert signer.sign(b"it") == P256.sign(b"it")
+        assert time.monotonic() - start < 30
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_what_a_command_leaves_behind_does_not_print_without_end(tmp_path: Path) -> None:
