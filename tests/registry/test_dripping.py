@@ -1,11 +1,13 @@
 """A server that sends a byte now and then: it is never silent, and must not hold anybody."""
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
+from builder.adapters.registry.patience import SLOWEST
 from builder.digest import Digest
 from builder.errors import AuthError, NetworkError
 from builder.oci import OCI_MANIFEST, Descriptor
@@ -70,14 +72,30 @@ def test_a_refusal_that_does_not_end_has_said_enough_by_its_status() -> None:
         assert len(server.asked) == 1
 
 
-def test_a_blob_may_take_as_long_as_it_comes() -> None:
-    data = b"0123456789"
+@pytest.mark.parametrize("size", [SLOWEST * 20, SLOWEST // 2])
+def test_a_blob_may_take_long_and_not_for_ever(size: int) -> None:
+    """Each look at the clock is ten seconds after the one before: some twenty pieces are 200 s."""
+    data = bytes(size * 20)
     descriptor = Descriptor(media_type=OCI_MANIFEST, digest=Digest.of(data), size=len(data))
-    head = HEAD + b"Content-Length: 10\r\n\r\n"
-    parts = [head, *(data[at : at + 1] for at in range(10))]
-    with dripping(parts, gap=0.1) as server, client_of(server.host) as client:
-        reference = Reference.parse(f"{server.host}/team/app")
-        assert b"".join(client.blob(reference, descriptor)) == data
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(data)
+    parts = [head, *([bytes(size)] * 20)]
+    seconds = count(0.0, 10.0)
+    with dripping(parts, gap=0.02) as server:
+        client = RegistryClient(
+            RegistryConfiguration(attempts=2), clock=lambda: next(seconds), sleep=lambda _: None
+        )
+        blob = client.blob(Reference.parse(f"{server.host}/team/app"), descriptor)
+        if size > SLOWEST:
+            assert b"".join(blob) == data
+            assert len(server.asked) == 1
+        else:
+            with client, pytest.raises(NetworkError) as caught:
+                list(blob)
+            assert "fewer than 1024 bytes a second; " in caught.value.message
+            assert caught.value.message.endswith(" of 10240 bytes after 2 attempts")
+            assert b"Range: bytes=" in server.asked[1]
+            assert len(server.asked) == 2
+        client.close()
 
 
 def test_silence_is_still_the_end_of_an_attempt(clock: Clock, make_client: MakeClient) -> None:

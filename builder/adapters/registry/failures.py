@@ -14,6 +14,7 @@ from typing import Any
 from builder import canonical
 from builder.adapters.registry.connections import Response
 from builder.adapters.registry.http import urllib3
+from builder.adapters.registry.patience import SLOWEST
 from builder.adapters.registry.request import Request, origin, shown
 from builder.digest import CHUNK
 from builder.errors import (
@@ -43,22 +44,51 @@ def chunks(response: Response, *, what: str, whole: bool = False) -> Iterator[by
         whole: It is no blob, and has to be here in time.
 
     Raises:
-        Interrupted: The connection broke, or fell silent, before the end.
+        Interrupted: The connection broke, fell silent before the end, or a blob comes slower than
+            anybody would wait for.
         NetworkError: It takes too long.
     """
-    counted = whole or response.allowance.counted
-    # What is counted is taken as it comes: a full chunk may never be there.
-    read = response.raw.read1 if counted else response.raw.read
+    if not whole and not response.allowance.counted:
+        yield from _filled(response, what)
+        return
     while True:
-        try:
-            chunk = read(CHUNK, decode_content=False)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Interrupted(f"{what}: {shown(response.url)}: {reason(error)}") from None
-        if counted:
-            response.allowance.check(whole=whole)
+        chunk = _piece(response, CHUNK, what)
+        response.allowance.check(whole=whole)
         if not chunk:
             return
         yield chunk
+
+
+def _filled(response: Response, what: str) -> Iterator[bytes]:
+    """Whole chunks of a blob, but for the last one before the end, or before a failure. Only
+    waiting for them is counted: who consumes them may take any time."""
+    while True:
+        pieces: list[bytes] = []
+        size = 0
+        slow = response.allowance.slow()
+        try:
+            while size < CHUNK and (piece := _piece(response, CHUNK - size, what)):
+                pieces.append(piece)
+                size += len(piece)
+                if slow(size):
+                    said = f"fewer than {SLOWEST} bytes a second"
+                    raise Interrupted(f"{what}: {shown(response.url)}: {said}")
+        except Interrupted:
+            if pieces:  # it goes on from there
+                yield b"".join(pieces)
+            raise
+        if not pieces:
+            return
+        yield b"".join(pieces)
+
+
+def _piece(response: Response, size: int, what: str) -> bytes:
+    """What is there, at most ``size`` bytes; none at the end."""
+    try:
+        piece: bytes = response.raw.read1(size, decode_content=False)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Interrupted(f"{what}: {shown(response.url)}: {reason(error)}") from None
+    return piece
 
 
 def check_announced(response: Response, *, limit: int, what: str) -> None:

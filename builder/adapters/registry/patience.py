@@ -1,7 +1,8 @@
 """How long a server may take: for one answer, and where that is limited, for all of its answers.
 
 A time-out of a connection is about silence, and a server that sends a byte now and then is never
-silent. So what is read whole has an end, too. Blobs have none: they may be large, and lines slow.
+silent. So what is read whole has an end, too. Blobs have none: they may be large, and lines slow;
+but not slower than any line is.
 """
 
 from collections import defaultdict
@@ -9,6 +10,9 @@ from collections.abc import Callable
 
 from builder.errors import NetworkError
 
+SLOWEST = 1024
+"""Bytes a second, for as long as an answer may take: a blob that comes slower is asked for again,
+from where it is."""
 _HINT = "it is overloaded, or something in between is: try again later"
 
 
@@ -57,6 +61,17 @@ class Allowance:
         self._patience.taken[self._host] += now - self._last
         self._last = now
         return now
+
+    def slow(self) -> Callable[[int], bool]:
+        """Start to wait for part of a blob; what is returned says, for the bytes that came so far,
+        whether they are too few."""
+        clock, start, seconds = self._patience.clock, self._patience.clock(), self._seconds
+
+        def is_slow(size: int) -> bool:
+            took = clock() - start
+            return took > seconds and size < took * SLOWEST
+
+        return is_slow
 
     def check(self, *, whole: bool) -> None:
         """Count the time since the last call, and see whether it is over.
