@@ -28,6 +28,8 @@ from builder.errors import (
 
 _log = logging.getLogger(__name__)
 
+_ENOUGH = CHUNK // 4
+"""Bytes: less is collected first, more costs a copy and time in which nothing is read."""
 _ERROR_BODY_LIMIT = 64 << 10
 _LINE_LIMIT = 200
 
@@ -60,14 +62,14 @@ def chunks(response: Response, *, what: str, whole: bool = False) -> Iterator[by
 
 
 def _filled(response: Response, what: str) -> Iterator[bytes]:
-    """Whole chunks of a blob, but for the last one before the end, or before a failure. Only
-    waiting for them is counted: who consumes them may take any time."""
+    """What comes of a blob, in pieces that are worth their handling, but for the last one before
+    the end, or before a failure. Only waiting is counted: who consumes them may take any time."""
     while True:
         pieces: list[bytes] = []
         size = 0
         slow = response.allowance.slow()
         try:
-            while size < CHUNK and (piece := _piece(response, CHUNK - size, what)):
+            while size < _ENOUGH and (piece := _piece(response, CHUNK - size, what)):
                 pieces.append(piece)
                 size += len(piece)
                 if slow(size):

@@ -63,8 +63,8 @@ class Allowance:
         return now
 
     def slow(self) -> Callable[[int], bool]:
-        """Start to wait for part of a blob; what is returned says, for the bytes that came so far,
-        whether they are too few."""
+        """Start to wait for a part of a blob. What is returned says whether so many bytes are too
+        few by now."""
         clock, start, seconds = self._patience.clock, self._patience.clock(), self._seconds
 
         def is_slow(size: int) -> bool:
