@@ -18,6 +18,14 @@ from builder.streams import stored
 from builder.value import field, value
 
 _CONFIG_LIMIT = 16 << 20
+_FIELDS = canonical.spellings(
+    *("architecture", "os", "os.version", "os.features", "variant", "created", "author"),
+    *("config", "rootfs", "history", "type", "diff_ids"),
+)
+_SETTINGS = canonical.spellings(
+    *("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "Labels"),
+    *("StopSignal", "ArgsEscaped", "Healthcheck", "Shell", "OnBuild"),
+)
 
 
 @value
@@ -116,7 +124,8 @@ def _diff_ids(config: dict[str, Any], *, at: str) -> tuple[Digest, ...]:
 
 def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
     """An image config as a JSON object with a ``rootfs.diff_ids`` list (image-spec, config.md),
-    and with an environment and labels of the types that the specification gives them, if any.
+    and with an environment and labels of the types that the specification gives them, if any. No
+    key is one of these but for its case: what is shown of an image is what an engine runs.
 
     Raises:
         IntegrityError: It is something else.
@@ -129,6 +138,8 @@ def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
     settings = value.get("config")
     if settings is not None and not isinstance(settings, dict):
         raise IntegrityError(f"{at}: not an image config: 'config' is {settings!r}")
+    for fields, known in ((value, _FIELDS), (rootfs, _FIELDS), (settings or {}, _SETTINGS)):
+        canonical.refuse_alike(fields, known, at=at)
     _check_settings(settings or {}, at=at)
     return dict(value)
 

@@ -71,6 +71,27 @@ def decode(data: bytes, *, at: str, limit: int = 16 << 20) -> Any:
     return value
 
 
+def spellings(*names: str) -> Mapping[str, str]:
+    """Names of fields, for :func:`refuse_alike`."""
+    return {name.casefold(): name for name in names}
+
+
+def refuse_alike(fields: Mapping[str, Any], known: Mapping[str, str], *, at: str) -> None:
+    """Refuse a key that is a known one but for its case: engines are written in Go, whose reader of
+    JSON takes either for the field, and of both the last.
+
+    Args:
+        fields: An object with fields. What is a map there (annotations) knows case.
+        known: The names of its fields, by :func:`spellings`.
+
+    Raises:
+        IntegrityError: There is one.
+    """
+    for key in fields:
+        if (wanted := known.get(key.casefold(), key)) != key:
+            raise IntegrityError(f"{at}: the key {key!r}, which some readers take for {wanted!r}")
+
+
 def _unique(at: str) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(items)

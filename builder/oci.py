@@ -32,6 +32,12 @@ DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_CONFIG = "application/vnd.docker.container.image.v1+json"
 DOCKER_LAYER_GZIP = "application/vnd.docker.image.rootfs.diff.tar.gzip"
 
+FIELDS = canonical.spellings(
+    *("schemaVersion", "mediaType", "artifactType", "config", "layers", "manifests", "subject"),
+    *("annotations", "digest", "size", "urls", "data", "platform", "os", "architecture"),
+    *("variant", "os.version", "os.features", "features"),
+)
+"""What the fields of documents, descriptors and platforms are called."""
 INDEX_TYPES = frozenset({OCI_INDEX, DOCKER_INDEX})
 MANIFEST_TYPES = frozenset({OCI_MANIFEST, DOCKER_MANIFEST})
 
@@ -104,7 +110,7 @@ class Descriptor:
         Raises:
             IntegrityError: A required field is missing or of another type.
         """
-        fields = _mapping(value, at=at)
+        fields = _object(value, at=at)
         size = fields.pop("size", None)
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise IntegrityError(f"{at}.size: expected a count of bytes, got {size!r}")
@@ -278,7 +284,7 @@ def parse_document(raw: bytes, *, media_type: str | None, at: str) -> Manifest |
 
 
 def _document(raw: bytes, *, media_type: str | None, at: str) -> tuple[dict[str, Any], str]:
-    value = _mapping(canonical.decode(raw, at=at, limit=MANIFEST_LIMIT), at=at)
+    value = _object(canonical.decode(raw, at=at, limit=MANIFEST_LIMIT), at=at)
     if value.get("schemaVersion") != 2:
         raise IntegrityError(
             f"{at}: schemaVersion {value.get('schemaVersion')!r} is not supported, wanted 2",
@@ -302,6 +308,13 @@ def _mapping(value: object, *, at: str) -> dict[str, Any]:
     return dict(value)
 
 
+def _object(value: object, *, at: str) -> dict[str, Any]:
+    """An object whose keys are fields, each in the one spelling."""
+    fields = _mapping(value, at=at)
+    canonical.refuse_alike(fields, FIELDS, at=at)
+    return fields
+
+
 def _string(value: object, *, at: str) -> str:
     if not isinstance(value, str):
         raise IntegrityError(f"{at}: expected a string, got {value!r}")
@@ -321,7 +334,7 @@ def _platform(value: object, *, at: str) -> tuple[Platform | None, dict[str, Any
     """The platform, and the fields of it that take no part in a selection (os.version, ...)."""
     if value is None:
         return None, {}
-    rest = _mapping(value, at=at)
+    rest = _object(value, at=at)
     os = _string(rest.pop("os", None), at=f"{at}.os")
     architecture = _string(rest.pop("architecture", None), at=f"{at}.architecture")
     variant = rest.pop("variant", None) or ""

@@ -187,6 +187,15 @@ GOLDEN = "sha256:e368d2dc4d977030efa32c63416fedbef1ce3aaf93e5f41d8e850753fe01333
         ),
         ({"config": ["x"]}, "not an image config: 'config' is ['x']"),
         ({"rootfs": {"diff_ids": [1]}}, "not an image config: no rootfs.diff_ids"),
+        (
+            {"config": {"Entrypoint": ["a"], "entrypoint": ["b"]}},
+            "the key 'entrypoint', which some readers take for 'Entrypoint'",
+        ),
+        ({"Config": {"Env": []}}, "the key 'Config', which some readers take for 'config'"),
+        (
+            {"rootfs": {"diff_ids": [], "Diff_IDs": []}},
+            "the key 'Diff_IDs', which some readers take for 'diff_ids'",
+        ),
     ],
 )
 def test_a_config_that_is_none_is_refused_before_it_is_used(
@@ -196,6 +205,12 @@ def test_a_config_that_is_none_is_refused_before_it_is_used(
     with pytest.raises(IntegrityError) as caught:
         config_of(raw, at="config")
     assert caught.value.message == f"config: {message}"
+
+
+def test_labels_know_case() -> None:
+    labels = {"Env": "a", "env": "b"}
+    raw = canonical.encode({"rootfs": {"diff_ids": []}, "config": {"Labels": labels}})
+    assert config_of(raw, at="config")["config"]["Labels"] == labels
 
 
 def test_a_config_with_empty_settings_is_one() -> None:

@@ -276,6 +276,49 @@ class TestManifest:
         with pytest.raises(IntegrityError, match=r"^m: not JSON: "):
             parse_document(data, media_type=None, at="m")
 
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            pytest.param(
+                {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": [], "Manifests": [LAYER]},
+                "m: the key 'Manifests', which some readers take for 'manifests'",
+                id="members of an index",
+            ),
+            pytest.param(
+                MANIFEST | {"mediatype": OCI_INDEX},
+                "m: the key 'mediatype', which some readers take for 'mediaType'",
+                id="the type of a document",
+            ),
+            pytest.param(
+                MANIFEST | {"layer\u017f": []},
+                "m: the key 'layer\u017f', which some readers take for 'layers'",
+                id="a letter that is an s to them",
+            ),
+            pytest.param(
+                MANIFEST | {"config": CONFIG | {"DIGEST": str(Digest.of(b"evil"))}},
+                "m.config: the key 'DIGEST', which some readers take for 'digest'",
+                id="the digest of a descriptor",
+            ),
+            pytest.param(
+                {"schemaVersion": 2, "manifests": [entry({"os": "linux", "architecture": "amd64",
+                                                          "Architecture": "arm64"})]},
+                "m.manifests[0].platform: the key 'Architecture', which some readers take for"
+                " 'architecture'",
+                id="a platform",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_key_that_go_takes_for_a_field(self, value: object, message: str) -> None:
+        """Its reader of JSON knows no case, and takes the last of two."""
+        with pytest.raises(IntegrityError) as caught:
+            parse_document(raw(value), media_type=None, at="m")
+        assert caught.value.message == message
+
+    def test_annotations_know_case(self) -> None:
+        annotations = {"Digest": "a", "digest": "b", "Version": "1", "version": "2"}
+        found = Manifest.parse(raw(MANIFEST | {"annotations": annotations}))
+        assert dict(found.annotations) == annotations
+
     def test_schema_1_has_a_hint(self) -> None:
         with pytest.raises(IntegrityError) as caught:
             Manifest.parse(raw({"schemaVersion": 1, "fsLayers": []}))

@@ -14,6 +14,7 @@ STATEMENT_V1 = "https://in-toto.io/Statement/v1"
 STATEMENT_V0_1 = "https://in-toto.io/Statement/v0.1"
 """The same fields under an older name, which ``cosign attest`` still writes. Only read."""
 SUBJECT_LIMIT = 64
+_FIELDS = canonical.spellings("_type", "subject", "predicateType", "predicate", "name", "digest")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -57,7 +58,7 @@ def parse(envelope: Envelope, *, at: str) -> Statement:
 
     Raises:
         IntegrityError: Another payload type, another ``_type``, no subject, a subject without
-            sha256, a key twice.
+            sha256, a key twice or in another case.
     """
     if envelope.payload_type != IN_TOTO:
         raise IntegrityError(
@@ -68,6 +69,7 @@ def parse(envelope: Envelope, *, at: str) -> Statement:
     if not isinstance(document, dict) or document.get("_type") not in known:
         got = document.get("_type") if isinstance(document, dict) else document
         raise IntegrityError(f"{at}: expected a {STATEMENT_V1}, got {got!r}")
+    canonical.refuse_alike(document, _FIELDS, at=at)
     subjects, kind = document.get("subject"), document.get("predicateType")
     if not isinstance(subjects, list) or not 0 < len(subjects) <= SUBJECT_LIMIT:
         raise IntegrityError(f"{at}: subject: expected 1 to {SUBJECT_LIMIT} subjects")
@@ -88,6 +90,8 @@ def parse(envelope: Envelope, *, at: str) -> Statement:
 def _subject(item: Any, *, at: str) -> Subject:
     """The sha256 is demanded: that *any* algorithm of a set may match is the specification's rule
     for those who know no better one."""
+    if isinstance(item, dict):
+        canonical.refuse_alike(item, _FIELDS, at=at)
     digests = item.get("digest") if isinstance(item, dict) else None
     found = digests.get("sha256") if isinstance(digests, dict) else None
     if not isinstance(found, str) or not _SHA256.fullmatch(found):

@@ -180,6 +180,18 @@ IMAGE_SAID: dict[str, tuple[Callable[[Digest], bytes], str, str]] = {
         IN_TOTO,
         "duplicate key 'subject'",
     ),
+    "subject twice, once in another case": (
+        lambda i: said(i, Subject=[{"digest": {"sha256": ANOTHER.hex}}]),
+        IN_TOTO,
+        "the key 'Subject', which some readers take for 'subject'",
+    ),
+    "the digests of a subject twice, once in another case": (
+        lambda i: said(
+            i, subject=[{"digest": {"sha256": i.hex}, "Digest": {"sha256": ANOTHER.hex}}]
+        ),
+        IN_TOTO,
+        "the key 'Digest', which some readers take for 'digest'",
+    ),
     "predicateType twice": (
         lambda i: said(i)[:-1] + b', "predicateType": "x"}', IN_TOTO,
         "duplicate key 'predicateType'",
@@ -765,6 +777,20 @@ def test_an_entry_of_the_layout_that_lies_about_its_size(
     assert size in index.read_bytes()
     index.write_bytes(index.read_bytes().replace(size, b'"size":7'))
     refused(verified(), 4, "expected 7 bytes, got ")
+
+
+def test_an_entry_of_the_layout_that_has_its_name_under_another_key(
+    world: World, verified: Callable[..., Ran]
+) -> None:
+    """skopeo, whose reader of JSON knows no case, would take the other image for the name."""
+    world.sign(ME)
+    index = world.layout / "index.json"
+    document = json.loads(index.read_bytes())
+    named = {"org.opencontainers.image.ref.name": NAME}
+    entry = {"mediaType": OCI_MANIFEST, "digest": str(ANOTHER), "size": 7, "Annotations": named}
+    document["manifests"].insert(0, entry)
+    index.write_text(json.dumps(document))
+    refused(verified(), 4, "manifests[0]: the key 'Annotations', which some readers take for")
 
 
 def test_an_image_that_is_not_what_its_name_says(

@@ -123,6 +123,22 @@ def test_what_somebody_added_to_the_index_gets_no_signature(
     assert registry.manifests == before
 
 
+def test_what_only_other_readers_see_in_the_index_gets_no_signature(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    """Engines are written in Go, whose reader of JSON knows no case: they see another member."""
+    good, evil = manifest_of(registry), tiny_image(b"evil").manifest
+    put_index(registry, good)
+    document = json.loads(registry.manifests[REPOSITORY, "t"][1])
+    document["Manifests"] = [document["manifests"][0] | {"digest": str(evil.digest)}]
+    raw = json.dumps(document).encode()
+    registry.add_manifest(REPOSITORY, raw, media_type=OCI_INDEX, tag="t")
+    before = dict(registry.manifests)
+    ran = builder("sign", "hello", pushed, "--key", "mine")
+    assert (ran.status, "which some readers take for 'manifests'" in ran.err) == (4, True)
+    assert registry.manifests == before
+
+
 def test_an_image_of_another_platform_in_the_index_gets_no_signature(
     builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path, project: Path
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from builder import canonical
 from builder.errors import IntegrityError
-from builder.oci import OCI_INDEX, Descriptor
+from builder.oci import FIELDS, OCI_INDEX, Descriptor
 
 REF_NAME = "org.opencontainers.image.ref.name"
 LIMIT = 64 << 20
@@ -32,6 +32,9 @@ def parse(raw: bytes, *, at: str) -> Document:
     entries = document.get("manifests")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise IntegrityError(f"{at}.manifests: expected a list of objects")
+    canonical.refuse_alike(document, FIELDS, at=at)
+    for number, entry in enumerate(entries):
+        canonical.refuse_alike(entry, FIELDS, at=f"{at}.manifests[{number}]")
     return document
 
 
