@@ -138,7 +138,11 @@ def config_of(raw: bytes, *, at: str) -> dict[str, Any]:
     settings = value.get("config")
     if settings is not None and not isinstance(settings, dict):
         raise IntegrityError(f"{at}: not an image config: 'config' is {settings!r}")
-    for fields, known in ((value, _FIELDS), (rootfs, _FIELDS), (settings or {}, _SETTINGS)):
+    for fields, known in (
+        (value, _FIELDS),
+        (value["rootfs"], _FIELDS),
+        (settings or {}, _SETTINGS),
+    ):
         canonical.refuse_alike(fields, known, at=at)
     _check_settings(settings or {}, at=at)
     return dict(value)

@@ -67,11 +67,12 @@ def covers(pattern: str, repository: Reference | None) -> bool:
 
 def _one_spelling(repository: Reference) -> str:
     """Hosts know no case, ports no zeros before them, and 443 is where a registry is that names
-    none."""
+    none. Only then is it seen whether it is Docker Hub."""
     found = _PORT.fullmatch(repository.registry.lower())
     assert found is not None
     host, port = found["host"], found["port"] or "443"
-    return f"{host}{'' if port == '443' else f':{port}'}/{repository.repository}"
+    written = f"{host}{'' if port == '443' else f':{port}'}/{repository.repository}"
+    return Reference.parse(written).name
 
 
 def scope_of(policy: Policy, repository: Reference | None) -> Scope | None:

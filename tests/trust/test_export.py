@@ -363,6 +363,11 @@ def test_the_script_says_why_nothing_passed(
         ("docker.io/python@", "write docker.io/library"),
         ("acme/vllm@", "name the image with its registry"),
         ("python@", "name the image with its registry"),
+        ("acme/v1.2/vllm@", "name the image with its registry"),
+        ("localhost.acme@", "name the image with its registry"),
+        ("registry.example./acme/vllm@", "write the registry without a dot at its end"),
+        ("registry.example.:5000/acme/vllm@", "write the registry without a dot at its end"),
+        ("docker.io./acme/vllm@", "write the registry without a dot at its end"),
     ],
 )
 def test_the_script_takes_one_spelling_of_an_image_or_a_wider_scope_would_have_it(

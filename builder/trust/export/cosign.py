@@ -26,13 +26,15 @@ case ${place##*/} in *:*) otherwise "name the image without a tag";; esac
 case $place in *[[:upper:]]*) otherwise "write the image in lower case";; esac
 registry=${place%%/*}
 case ${registry##*]} in *:443|*:0*) otherwise "write the registry without :443 or :0...";; esac
+case $registry in *.|*.:*) otherwise "write the registry without a dot at its end";; esac
 case $place in
 index.docker.io/*|registry-1.docker.io/*) otherwise "write docker.io";;
 docker.io/*/*) ;;
 docker.io/*) otherwise "write docker.io/library";;
-*.*/*|*:*/*|localhost/*) ;;
-*) otherwise "name the image with its registry";;
+*/*) ;;
+*) registry=;;
 esac
+case $registry in *.*|*:*|localhost) ;; *) otherwise "name the image with its registry";; esac
 keys=$(dirname "$0")/keys
 command -v cosign >/dev/null || { echo "cosign is not in PATH: nothing was verified" >&2; exit 3; }
 count=0
