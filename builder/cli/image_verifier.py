@@ -6,8 +6,8 @@ from builder.cli import show
 from builder.cli.places import spot_of
 from builder.cli.site import Site, project_command
 from builder.cli.verifying import by_policy, verify_at
-from builder.statements import Kind
 from builder.trust.image_verifier import Asked, answer
+from builder.verification.verify import IMAGE
 
 
 @project_command(
@@ -30,8 +30,8 @@ def command(
     def verify(asked: Asked) -> str:
         with site.looking() as world:
             spot = spot_of(str(asked.reference.at(asked.digest)), world=world, at="-name")
-            verified = verify_at(spot, site, by_policy(site, spot))
-        keys = verified.claims[str(Kind.MANIFEST)].keys
+            passed = verify_at(spot, site, by_policy(site, spot), top=spot.image())
+        keys = passed.top.claims[IMAGE].keys
         return f"{spot.reference} is signed by {', '.join(key.fingerprint for key in keys)}"
 
     told = answer(name, digest, verify)

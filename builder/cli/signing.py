@@ -22,7 +22,7 @@ from builder.errors import (
     UsageError,
 )
 from builder.keys.signer import Signer
-from builder.oci import Descriptor, Index
+from builder.oci import Descriptor, Index, Manifest
 from builder.sign import sign, signables
 from builder.signatures.publish import Published
 from builder.statements import statements
@@ -158,7 +158,7 @@ class Hand:
             signer=self.signer,
             published=published,
             key=_public_file(self.key, site),
-            doubt=_doubt(spot, site),
+            doubt=_doubt(spot, site, top),
             notarised=None if self.notary is None else self.notary.sign(spot, images),
         )
 
@@ -196,11 +196,12 @@ def _public_file(key: str, site: Site) -> str | None:
     return str(directory.path / f"{key}.pub")
 
 
-def _doubt(spot: Spot, site: Site) -> str | None:
-    """Why the policy does not let pass what was signed just now; ``None`` where it does, and where
-    there is none. It may want other keys, too: that is no failure of who signs first."""
+def _doubt(spot: Spot, site: Site, top: Manifest | Index) -> str | None:
+    """Why the policy does not let pass what was signed just now (whatever the tag stands for by
+    now); ``None`` where it does, and where there is none. It may want other keys, too: that is no
+    failure of who signs first."""
     try:
-        verify_at(spot, site, by_policy(site, spot))
+        verify_at(spot, site, by_policy(site, spot), top=top)
     except UsageError:  # there is no policy
         return None
     except (PolicyError, IntegrityError, ProjectError, UnsignedError) as error:

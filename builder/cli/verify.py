@@ -10,9 +10,9 @@ from builder.attest.statement import Statement
 from builder.cli import show
 from builder.cli.places import Spot, spot_of
 from builder.cli.site import Site, project_command, variant_names
-from builder.cli.verifying import by_keys, by_policy, verify_at
+from builder.cli.verifying import Passed, by_keys, by_policy, verify_at
 from builder.errors import IntegrityError, UsageError
-from builder.oci import Index, Platform
+from builder.oci import Platform
 from builder.pipeline import reference_name
 from builder.statements import Kind
 from builder.verification.verify import Verified
@@ -52,12 +52,12 @@ def command(
         spot = spot_of(_published(target, site), world=world, at="REF")
         trusted = by_keys(keys, site) if keys else by_policy(site, spot)
         demands = [Kind(kind) for kind in demanded] or tuple(Kind)
-        verified = verify_at(spot, site, trusted, demanded=demands)
+        passed = verify_at(spot, site, trusted, top=spot.image(), demanded=demands)
         if site.asked is not None:
-            _check_platform(verified, site.asked, spot)
+            _check_platform(passed, site.asked, spot)
         if rebuild:
-            _rebuild(verified, site, at=spot.reference)
-    _tell(site, spot, verified, rebuilt=rebuild)
+            _rebuild(passed.image, site, at=spot.reference)
+    _tell(site, spot, passed, rebuilt=rebuild)
 
 
 def _published(target: str, site: Site) -> str:
@@ -83,18 +83,18 @@ def _manifest_statement(verified: Verified) -> Statement | None:
     return claim.said if claim is not None and isinstance(claim.said, Statement) else None
 
 
-def _check_platform(verified: Verified, asked: Platform, spot: Spot) -> None:
+def _check_platform(passed: Passed, asked: Platform, spot: Spot) -> None:
     """Refuse an image of another platform than was asked for: without an index nobody chose."""
-    manifest = _manifest_statement(verified)
+    manifest = _manifest_statement(passed.image)
     if manifest is None:
-        if isinstance(spot.top(), Index):
+        if passed.index is not None:
             return
         raise UsageError("--platform needs the manifest statement", hint="demand it, too")
     said = Platform.parse(manifest.predicate["platform"], at=spot.reference)
     told = replace(said, variant=None) if asked.variant is None else said
     if told != asked:
         raise IntegrityError(
-            f"{spot.reference}: {verified.image} is for {said}, expected {asked}",
+            f"{spot.reference}: {passed.image.image} is for {said}, expected {asked}",
             hint="leave out --platform, or name the image that is for it",
         )
 
@@ -118,7 +118,8 @@ def _rebuild(verified: Verified, site: Site, *, at: str) -> None:
         )
 
 
-def _tell(site: Site, spot: Spot, verified: Verified, *, rebuilt: bool) -> None:
+def _tell(site: Site, spot: Spot, passed: Passed, *, rebuilt: bool) -> None:
+    verified = passed.image
     lines = [f"{spot.reference}: {verified.image} is verified"]
     lines += [
         f"  {what}: {', '.join(key.fingerprint for key in claim.keys)}"
@@ -131,7 +132,7 @@ def _tell(site: Site, spot: Spot, verified: Verified, *, rebuilt: bool) -> None:
         lines.append(_files(verified, own))
     if rebuilt:
         lines.append("  rebuilt here: the same image")
-    remarks = (*_lacking(spot, verified), *verified.remarks)
+    remarks = (*_lacking(spot, verified), *passed.remarks)
     lines += [f"  {remark}" for remark in remarks]
     document = _document(spot, verified, remarks, rebuilt=rebuilt)
     show.result(site.settings, document, "\n".join(lines))

@@ -13,7 +13,7 @@ from builder.cli.trust_policy import trusting
 from builder.digest import Digest
 from builder.errors import IntegrityError, UsageError
 from builder.keys.public import PublicKey
-from builder.oci import Index, Platform
+from builder.oci import Index, Manifest, Platform
 from builder.reference import Reference
 from builder.signatures.place import Place
 from builder.statements import Kind
@@ -72,23 +72,50 @@ def by_policy(site: Site, spot: Spot) -> Trusted:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """What passed: an image, and the index that it was chosen from, if it was."""
+
+    image: Verified
+    index: Verified | None = None
+
+    @property
+    def top(self) -> Verified:
+        """What the reference stood for."""
+        return self.index or self.image
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be told of either, once."""
+        told = () if self.index is None else self.index.remarks
+        return tuple(dict.fromkeys((*told, *self.image.remarks)))
+
+
 def verify_at(
-    spot: Spot, site: Site, trusted: Trusted, *, demanded: Sequence[Kind] = tuple(Kind)
-) -> Verified:
+    spot: Spot,
+    site: Site,
+    trusted: Trusted,
+    *,
+    top: Manifest | Index,
+    demanded: Sequence[Kind] = tuple(Kind),
+) -> Passed:
     """Verify the image of the platform; of an index also that somebody signed the index: whoever
     pulls it chooses among what it lists, and not as we do.
 
+    Args:
+        top: What the reference stands for. It is read once, by the caller: a tag may stand for
+            something else a moment later.
+
     Raises:
-        GoneError: There is no such image.
         IntegrityError: The index lies about it. And as :func:`builder.verification.verify.verify`.
     """
-    top = spot.image()
     place, image = spot.open(), top.digest
+    index: Verified | None = None
     if isinstance(top, Index):
         enough = trusted.enough(image)
-        verify(image, place, keys=trusted.keys, enough=enough, demanded=())
+        index = verify(image, place, keys=trusted.keys, enough=enough, demanded=())
         image = _member(top, place, site.platform, at=spot.reference)
-    return verify(
+    verified = verify(
         image,
         place,
         keys=trusted.keys,
@@ -96,6 +123,7 @@ def verify_at(
         demanded=demanded,
         at_hand=lambda digest: spot.at_hand(digest, site.store),
     )
+    return Passed(image=verified, index=index)
 
 
 def _member(index: Index, place: Place, platform: Platform, *, at: str) -> Digest:

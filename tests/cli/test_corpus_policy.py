@@ -1,7 +1,7 @@
 """The hostile corpus of trust: who may sign, held to ``trust.yaml``, through ``builder verify``."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 from builder.attest import dsse
 from builder.attest.dsse import IN_TOTO, Envelope, Signature
 from builder.cli import site
+from builder.oci import OCI_INDEX
 from builder.trust.names import PAYLOAD_TYPE, WAIVER_TYPE
 from tests.cli.conftest import Builder, Ran
-from tests.cli.signed_world import World, in_attachment, in_bundle, refused, said
+from tests.cli.signed_world import NAME, World, in_attachment, in_bundle, index_of, refused, said
 from tests.trust.keys import key_entry, policy_text, public, signatures, signer
 
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -372,3 +373,15 @@ def test_that_an_image_is_grandfathered_is_told(here: Project) -> None:
     assert ran.json["remarks"] == [
         f"'dan' ({dan}) is revoked, and counts: the digest is listed under 'grandfathered'"
     ]
+
+
+def test_what_is_to_be_told_of_an_index_is_told(here: Project) -> None:
+    here.policy(keys={"dan": key_entry("dan", state="revoked")})
+    here.accept()
+    here.sign("carol")
+    member = replace(here.world.image, annotations=())
+    here.world.set(NAME, index_of(member), OCI_INDEX)
+    here.world.sign(signer("carol"), signer("dan"), image=here.world.image)
+    ran = here.verify("--json")
+    assert (ran.status, ran.json["image"]) == (0, str(member.digest)), ran.err
+    assert ran.json["remarks"] == [f"'dan' ({public('dan').fingerprint}) is revoked: not counted"]

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from builder.digest import Digest
+from builder.keys.public import read_public_key
 from builder.oci import OCI_INDEX, Manifest
 from tests.cli.conftest import DEMO, Builder, tree
 from tests.registry.images import tiny_image
 from tests.standin.referrers import ReferrersStandIn, referrers_stand_in
+from tests.standin.registry import Reply
 from tests.trust.keys import key_entry, policy_text, signatures
 
 REPOSITORY = "team/hello"
@@ -291,6 +293,58 @@ def test_what_the_policy_of_the_project_makes_of_it_is_told_at_once(
     assert ran.json["doubt"].startswith(f"{pushed.rpartition(':')[0]}@")
     ran = builder("sign", "hello", pushed, "--key", "mine")
     assert "\nby trust.yaml it does not pass yet: " in ran.out
+
+
+def moving(registry: ReferrersStandIn, first: Manifest) -> None:
+    """Have the tag stand for ``first`` when it is asked for next, and then for what it stands for
+    now."""
+    reply = Reply(headers={"Content-Type": first.media_type}, body=first.raw)
+    registry.on("GET", f"/v2/{REPOSITORY}/manifests/t", reply)
+
+
+def test_the_tag_is_read_once_and_may_then_stand_for_something_else(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    image = manifest_of(registry)
+    put_index(registry, image)
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    moving(registry, image)
+    ran = builder("verify", pushed, "--key", key, "--platform=linux/arm64", "--demand", "sbom")
+    assert (ran.status, "--platform needs the manifest statement" in ran.err) == (2, True)
+
+
+def test_what_the_policy_makes_of_it_is_of_what_was_signed_and_of_nothing_else(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    assert key.exists()
+    scope = f"{registry.host}/team/*"
+    assert builder("trust", "new", "--key", "mine", "--repository", scope).status == 0
+    assert builder("trust", "sign", "--key", "mine").status == 0
+    assert builder("trust", "init", "--accept-first").status == 0
+    image, other = manifest_of(registry), tiny_image(b"other").manifest
+    registry.add_manifest(REPOSITORY, other.raw, media_type=other.media_type, tag="t")
+    moving(registry, image)
+    ran = builder("sign", "hello", pushed, "--key", "mine", "--json")
+    assert (ran.status, ran.json["images"]) == (0, [str(image.digest)]), ran.err
+    assert ran.json["doubt"] is None
+
+
+def test_containerd_is_told_who_signed_the_index_where_it_asks_for_one(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
+) -> None:
+    assert builder("key", "generate", "other").status == 0
+    scope = f"{registry.host}/team/*"
+    keys = ("--key", "mine", "--key", "other")
+    assert builder("trust", "new", *keys, "--repository", scope).status == 0
+    assert builder("trust", "sign", "--key", "mine").status == 0
+    assert builder("trust", "init", "--accept-first").status == 0
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    index = put_index(registry, manifest_of(registry))
+    assert builder("sign", "hello", pushed, "--key", "other").status == 0
+    ran = builder("image-verifier", "-name", pushed, "-digest", index)
+    other = read_public_key(key.with_name("other.pub").read_bytes(), at="other")
+    said = f"{pushed.rpartition(':')[0]}@{index} is signed by {other.fingerprint}\n"
+    assert (ran.status, ran.out) == (0, said)
 
 
 def test_a_variant_is_verified_where_the_project_publishes_it(
