@@ -1,6 +1,7 @@
 """Sign an image where it was published, and look whether that holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from builder.attest.statement import Statement
 from builder.digest import Digest
@@ -58,9 +59,10 @@ def signables(
         name: What the signatures call it.
 
     Raises:
-        IntegrityError: It names other images than those that something is to be said of, or one for
-            another platform: who replaces an index between push and sign must not get a signature
-            for what he added, nor for an older image in the place of the one that is signed.
+        IntegrityError: It names other images than those that something is to be said of, one for
+            another platform or of another variant, or two for one platform: who replaces an index
+            between push and sign must not get a signature for what he added, nor for an older
+            image in the place of the one that is signed.
     """
     members = top.manifests if isinstance(top, Index) else ()
     images = (top.descriptor, *members)
@@ -76,23 +78,49 @@ def signables(
             hint="an index is signed with all that is in it: build those, too (--platform), or look"
             " at who may push there",
         )
-    for item in members:
-        _check_platform(item, statements[item.digest], reference=reference)
+    _check_members(members, statements, reference=reference)
     return tuple(
         Signable(image=image, reference=name, statements=statements.get(image.digest, ()))
         for image in images
     )
 
 
-def _check_platform(member: Descriptor, statements: Sequence[Statement], *, reference: str) -> None:
+def _check_members(
+    members: Sequence[Descriptor],
+    statements: Mapping[Digest, Sequence[Statement]],
+    *,
+    reference: str,
+) -> None:
+    hint = "look at who may push there; builder push, then sign"
+    variants: dict[str, Digest] = {}
+    platforms: dict[str, Digest] = {}
+    for member in members:
+        for said in _manifest_statements(statements[member.digest]):
+            built, name = Platform.parse(said["platform"]), said["variant"]["name"]
+            _check_platform(member, built, reference=reference, hint=hint)
+            if (other := platforms.setdefault(str(built), member.digest)) != member.digest:
+                raise IntegrityError(
+                    f"{reference} lists {other} and {member.digest}, both for {built}: an engine"
+                    " would take either",
+                    hint=hint,
+                )
+            variants.setdefault(name, member.digest)
+    if len(variants) > 1:
+        told = ", ".join(f"{digest} of {name!r}" for name, digest in variants.items())
+        raise IntegrityError(f"{reference} lists images of several variants: {told}", hint=hint)
+
+
+def _manifest_statements(statements: Sequence[Statement]) -> Iterator[Mapping[str, Any]]:
     for item in statements:
-        built = item.predicate.get("platform")
-        if item.predicate_type != PREDICATE_TYPES[Kind.MANIFEST] or built is None:
-            continue
-        wanted, listed = Platform.parse(built), member.platform
-        if listed is None or (listed.os, listed.architecture) != (wanted.os, wanted.architecture):
-            raise IntegrityError(
-                f"{reference} lists {member.digest} for {listed or 'no platform'}, and it was built"
-                f" for {wanted}",
-                hint="look at who may push there; builder push, then sign",
-            )
+        if item.predicate_type == PREDICATE_TYPES[Kind.MANIFEST]:
+            yield item.predicate
+
+
+def _check_platform(member: Descriptor, built: Platform, *, reference: str, hint: str) -> None:
+    listed = member.platform
+    if listed is None or (listed.os, listed.architecture) != (built.os, built.architecture):
+        raise IntegrityError(
+            f"{reference} lists {member.digest} for {listed or 'no platform'}, and it was built"
+            f" for {built}",
+            hint=hint,
+        )

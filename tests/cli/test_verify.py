@@ -159,6 +159,37 @@ def test_an_image_of_another_platform_in_the_index_gets_no_signature(
     assert registry.manifests == before
 
 
+def listed_for(registry: ReferrersStandIn, *members: tuple[Manifest, str]) -> None:
+    """Have the tag stand for an index of members with their architectures."""
+    entries = [
+        image.descriptor.record() | {"platform": {"os": "linux", "architecture": architecture}}
+        for image, architecture in members
+    ]
+    document = {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": entries}
+    raw = json.dumps(document).encode()
+    registry.add_manifest(REPOSITORY, raw, media_type=OCI_INDEX, tag="t")
+
+
+def test_an_older_image_before_the_new_one_in_the_index_gets_no_signature(
+    builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path, project: Path
+) -> None:
+    """Both were built here, for one platform: engines take the first."""
+    assert key.exists()
+    old = manifest_of(registry)
+    file = project / "overlays/greeting/files/limits.py"
+    file.write_text(file.read_text() + "# mended\n")
+    assert builder("build", "hello", "--push", pushed).status == 0
+    new = manifest_of(registry)
+    listed_for(registry, (old, "amd64"), (new, "amd64"))
+    before = dict(registry.manifests)
+    ran = builder("sign", "hello", pushed, "--key", "mine")
+    said = f"{pushed} lists {old.digest} and {new.digest}, both for linux/amd64: an engine would"
+    assert (ran.status, said in ran.err) == (4, True)
+    assert registry.manifests == before
+    listed_for(registry, (new, "amd64"), (new, "amd64"))
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+
+
 def test_containerd_is_answered_by_what_is_exported_for_it(
     builder: Builder,
     registry: ReferrersStandIn,
