@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.adapters.keys.directory import NAME
+from builder.adapters.keys.directory import NAME, KeptKey, KeyDirectory, KeyState
 from builder.adapters.keys.signers import read_public_file
 from builder.cli.keyring import directory_of
 from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.cli.trust_policy import trusting
 from builder.digest import Digest
-from builder.errors import IntegrityError, UsageError
+from builder.errors import IntegrityError, PolicyError, UsageError
 from builder.keys.public import PublicKey
 from builder.oci import Index, Manifest, Platform
 from builder.reference import Reference
@@ -32,7 +32,8 @@ def by_keys(names: Sequence[str], site: Site) -> Trusted:
     """Those that a person names, by file or as ``builder key`` knows them: any one will do.
 
     Raises:
-        UsageError: There is neither a file nor a key of a name.
+        UsageError: There is neither a file nor a key of a name, or both, and they differ.
+        PolicyError: It is a key of ``builder key`` that is revoked.
         IntegrityError: It is no public key.
     """
     given = tuple(_public(name, site) for name in names)
@@ -40,17 +41,36 @@ def by_keys(names: Sequence[str], site: Site) -> Trusted:
 
 
 def _public(name: str, site: Site) -> PublicKey:
-    file = Path(name)
-    if name and file.exists():
-        return read_public_file(file)
-    directory = directory_of(site.settings)
-    own = name.removesuffix(".pub")
-    if NAME.fullmatch(own) and directory.has(own):
-        return directory.entry(own).public
-    raise UsageError(
-        f"--key: there is no file {name!r}, and no key of that name in {directory.path}",
-        hint="builder key list has their names",
-    )
+    file, directory = Path(name), directory_of(site.settings)
+    given = read_public_file(file) if name and file.exists() else None
+    kept = _kept(name, directory)
+    if kept is not None and kept.state is KeyState.REVOKED:
+        because = f": {kept.reason}" if kept.reason else ""
+        raise PolicyError(
+            f"--key: key {kept.name!r} is revoked{because}",
+            hint="nothing tells when a signature was made: none of that key counts any more",
+        )
+    if given is not None and kept is not None and given != kept.public:
+        raise UsageError(
+            f"--key: {name!r} is a file here, {given.fingerprint}, and another key in"
+            f" {directory.path}, {kept.public.fingerprint}",
+            hint=f"./{name} is the file, and {directory.path / kept.name}.pub the other",
+        )
+    found = given or (None if kept is None else kept.public)
+    if found is None:
+        raise UsageError(
+            f"--key: there is no file {name!r}, and no key of that name in {directory.path}",
+            hint="builder key list has their names",
+        )
+    return found
+
+
+def _kept(name: str, directory: KeyDirectory) -> KeptKey | None:
+    """The key of ``builder key`` that is called so, by its name or by its file there."""
+    own = Path(name).name.removesuffix(".pub")
+    if "/" in name and Path(name) != directory.path / f"{own}.pub":
+        return None
+    return directory.entry(own) if NAME.fullmatch(own) and directory.has(own) else None
 
 
 def by_policy(site: Site, spot: Spot) -> Trusted:

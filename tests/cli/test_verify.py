@@ -18,7 +18,7 @@ from tests.cli.conftest import DEMO, Builder, tree
 from tests.registry.images import tiny_image
 from tests.standin.referrers import ReferrersStandIn, referrers_stand_in
 from tests.standin.registry import Reply
-from tests.trust.keys import key_entry, policy_text, signatures
+from tests.trust.keys import key_entry, policy_text, public, signatures
 
 REPOSITORY = "team/hello"
 
@@ -256,6 +256,31 @@ def test_a_key_goes_by_its_name_too(builder: Builder, pushed: str, key: Path) ->
     said = f"no file 'release.pub', and no key of that name in {key.parent}"
     assert said in ran.err
     assert "builder key list" in ran.err
+
+
+def test_a_file_of_the_name_of_a_key_is_not_taken_for_it(
+    builder: Builder, pushed: str, key: Path, project: Path
+) -> None:
+    """Whoever wrote the directory that one works in must not say whom one trusts."""
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    for name in ("mine", "mine.pub"):
+        (project / name).write_bytes(public("mallory").pem)
+        ran = builder("verify", pushed, "--key", name)
+        said = f"--key: {name!r} is a file here, {public('mallory').fingerprint}, and another key"
+        assert (ran.status, said in ran.err) == (2, True)
+        assert builder("verify", pushed, "--key", f"./{name}").status == 11
+        (project / name).write_bytes(key.read_bytes())
+        assert builder("verify", pushed, "--key", name).status == 0
+
+
+def test_a_key_that_is_revoked_here_vouches_for_nothing_here(
+    builder: Builder, pushed: str, key: Path
+) -> None:
+    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
+    assert builder("key", "revoke", "mine", "--reason", "a lost laptop").status == 0
+    for name in ("mine", "mine.pub", str(key)):
+        ran = builder("verify", pushed, "--key", name)
+        assert (ran.status, "key 'mine' is revoked: a lost laptop" in ran.err) == (5, True)
 
 
 def test_what_sign_shows_can_be_run_as_it_is(builder: Builder, pushed: str, key: Path) -> None:

@@ -3,7 +3,7 @@ there is more to say.
 
 A key is there once its ``.key`` is, which is written last. Files appear whole; processes that write
 wait for one another. The directory is not the trust policy: its states say what this user shall not
-sign with any more, and nobody else reads them.
+sign or verify with any more, and nobody else reads them.
 """
 
 import os
