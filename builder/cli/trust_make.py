@@ -125,7 +125,7 @@ def _public_keys(settings: Settings, given: tuple[str, ...]) -> Mapping[str, "Pu
         if name in found:
             raise UsageError(f"--key: {name!r} is given twice", hint="each key has one name")
         found[name] = (
-            read_public_file(Path(file)) if equals else directory_of(settings).entry(name).public
+            read_public_file(Path(file)) if equals else directory_of(settings).usable(name).public
         )
     return found
 

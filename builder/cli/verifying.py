@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.adapters.keys.directory import NAME, KeptKey, KeyDirectory, KeyState
+from builder.adapters.keys.directory import NAME, KeptKey, KeyDirectory
 from builder.adapters.keys.signers import read_public_file
 from builder.cli.keyring import directory_of
 from builder.cli.places import Spot
 from builder.cli.site import Site
 from builder.cli.trust_policy import trusting
 from builder.digest import Digest
-from builder.errors import IntegrityError, PolicyError, UsageError
+from builder.errors import IntegrityError, UsageError
 from builder.keys.public import PublicKey
 from builder.oci import Index, Manifest, Platform
 from builder.reference import Reference
@@ -44,12 +44,6 @@ def _public(name: str, site: Site) -> PublicKey:
     file, directory = Path(name), directory_of(site.settings)
     given = read_public_file(file) if name and file.exists() else None
     kept = _kept(name, directory)
-    if kept is not None and kept.state is KeyState.REVOKED:
-        because = f": {kept.reason}" if kept.reason else ""
-        raise PolicyError(
-            f"--key: key {kept.name!r} is revoked{because}",
-            hint="nothing tells when a signature was made: none of that key counts any more",
-        )
     if given is not None and kept is not None and given != kept.public:
         raise UsageError(
             f"--key: {name!r} is a file here, {given.fingerprint}, and another key in"
@@ -70,7 +64,7 @@ def _kept(name: str, directory: KeyDirectory) -> KeptKey | None:
     own = Path(name).name.removesuffix(".pub")
     if "/" in name and Path(name) != directory.path / f"{own}.pub":
         return None
-    return directory.entry(own) if NAME.fullmatch(own) and directory.has(own) else None
+    return directory.usable(own) if NAME.fullmatch(own) and directory.has(own) else None
 
 
 def by_policy(site: Site, spot: Spot) -> Trusted:

@@ -268,6 +268,18 @@ def test_new_says_what_it_lacks(project: Path, builder: Builder, tmp_path: Path)
     )
 
 
+def test_a_key_that_is_revoked_here_begins_no_policy(
+    project: Path, builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    monkeypatch.setenv("BUILDER_KEY_PASSWORD", "of no worth")
+    assert builder("key", "generate", "mine").status == 0
+    assert builder("key", "revoke", "mine").status == 0
+    ran = builder("trust", "new", "--key=mine", "--repository=registry.example/a")
+    refused(ran, 5, "key 'mine' is revoked")
+    assert not (project / FILE).exists()
+
+
 def test_many_who_sign_at_once_all_have_signed(
     project: Path, command: Builder, tmp_path: Path
 ) -> None:

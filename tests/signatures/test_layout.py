@@ -183,3 +183,34 @@ def test_the_empty_config_is_there_for_tools_that_copy_it(store: FileStore) -> N
     sign(store)
     assert store.has(Digest.of(artifact.EMPTY), size=2)
     assert store.has(Digest.of(carriers.CONFIG))
+
+
+def entries(store: FileStore, *more: dict[str, object]) -> None:
+    """Entries in index.json that have no names."""
+    path = store.paths.root / "index.json"
+    document = json.loads(path.read_bytes())
+    document["manifests"] += more
+    path.write_text(json.dumps(document))
+
+
+def test_a_manifest_that_is_listed_often_is_read_once(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of 4 MiB under ten thousand annotations took a minute."""
+    record = IMAGE.record()
+    entries(store, *({**record, "annotations": {"n": str(number)}} for number in range(100)))
+    monkeypatch.setattr(attachments, "TOTAL_LIMIT", 2 * IMAGE.size)
+    assert collect(IMAGE.digest, LayoutPlace(store)).found == ()
+
+
+def test_manifests_are_looked_through_within_a_limit(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, IMAGES[1])
+    entries(store, IMAGES[1].manifest.descriptor.record())
+    size = IMAGE.size + IMAGES[1].manifest.descriptor.size
+    monkeypatch.setattr(attachments, "TOTAL_LIMIT", size)
+    assert collect(IMAGE.digest, LayoutPlace(store)).found == ()
+    monkeypatch.setattr(attachments, "TOTAL_LIMIT", size - 1)
+    with pytest.raises(FloodError, match=f"over {size - 1} bytes of manifests to look through"):
+        collect(IMAGE.digest, LayoutPlace(store))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from builder import canonical, durable
 from builder.adapters.keys.files import staged, write_whole
-from builder.errors import EnvironmentFault, IntegrityError, UsageError
+from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.value import value
 
@@ -86,6 +86,22 @@ class KeyDirectory:
         self._there(name)
         self._refuse_others()
         return self.shown(name)
+
+    def usable(self, name: str) -> KeptKey:
+        """As :meth:`entry`, of a key that its owner has not revoked.
+
+        Raises:
+            PolicyError: It is revoked.
+        """
+        found = self.entry(name)
+        if found.state is KeyState.REVOKED:
+            because = f": {found.reason}" if found.reason else ""
+            raise PolicyError(
+                f"key {name!r} is revoked{because}",
+                hint=f"use {found.successor or 'another key'}: of this one nothing counts any more,"
+                " since no signature tells when it was made",
+            )
+        return found
 
     def shown(self, name: str) -> KeptKey:
         """As :meth:`entry`, whoever can write there: to be looked at, and for nothing else."""

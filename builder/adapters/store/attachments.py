@@ -20,7 +20,7 @@ from builder.oci import (
     Manifest,
     parse_document,
 )
-from builder.signatures.place import Addition, FloodError, Listed
+from builder.signatures.place import TOTAL_LIMIT, Addition, FloodError, Listed
 from builder.sigstore import carriers, listing
 from builder.sigstore.listing import Form
 
@@ -102,16 +102,21 @@ class LayoutPlace:
             self._store.set_reference(item.tag, more.descriptor)
 
     def _naming(self, subject: Digest) -> Iterator[Manifest]:
-        """The manifests of index.json in which the digest occurs."""
+        """The manifests of index.json in which the digest occurs. Each is read once, however often
+        it is listed, and all of them within a limit."""
         document, at = self._store.named.document(), self._store.named.at
         count = len(document["manifests"])
         if count > LISTED_LIMIT:
             raise FloodError(f"{at}: {count} manifests, the limit is {LISTED_LIMIT}")
-        for entry in dict.fromkeys(entry for _, entry in index.entries(document, at=at)):
-            if entry.media_type in MANIFEST_TYPES and self._store.has(entry.digest):
-                raw = self._read(entry.digest, limit=MANIFEST_LIMIT)
+        left = TOTAL_LIMIT
+        listed = ((entry.digest, entry.media_type) for _, entry in index.entries(document, at=at))
+        for digest, media_type in dict.fromkeys(listed):
+            if media_type in MANIFEST_TYPES and self._store.has(digest):
+                raw = self._read(digest, limit=MANIFEST_LIMIT)
+                if (left := left - len(raw)) < 0:
+                    raise FloodError(f"{at}: over {TOTAL_LIMIT} bytes of manifests to look through")
                 if subject.hex.encode() in raw:
-                    yield Manifest.parse(raw, media_type=entry.media_type, at=self.at(entry.digest))
+                    yield Manifest.parse(raw, media_type=media_type, at=self.at(digest))
 
     def _check_size(self, descriptor: Descriptor, data: bytes) -> None:
         if len(data) != descriptor.size:
