@@ -14,6 +14,7 @@ from typing import Any, Self
 from builder import canonical
 from builder.digest import Digest
 from builder.errors import IntegrityError, UsageError
+from builder.quoting import plain
 from builder.value import field, value
 
 MANIFEST_LIMIT = 4 << 20
@@ -266,7 +267,9 @@ class Index:
         ]
         found = exact or loose
         if len(found) != 1:
-            known = sorted(str(item.platform or "one without platform") for item in self.manifests)
+            known = sorted(
+                plain(str(item.platform or "one without platform")) for item in self.manifests
+            )
             raise IntegrityError(
                 f"{at}: {len(found)} manifests for platform {str(platform)!r}, wanted one;"
                 f" the index has: {', '.join(known) or 'none'}",
@@ -327,7 +330,9 @@ def _digest(value: object, *, at: str) -> Digest:
 
 def _annotations(value: object, *, at: str) -> tuple[tuple[str, str], ...]:
     fields = _mapping({} if value is None else value, at=at)
-    return tuple((key, _string(text, at=f"{at}.{key}")) for key, text in sorted(fields.items()))
+    return tuple(
+        (key, _string(text, at=f"{at}.{plain(key)}")) for key, text in sorted(fields.items())
+    )
 
 
 def _platform(value: object, *, at: str) -> tuple[Platform | None, dict[str, Any]]:

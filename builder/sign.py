@@ -8,6 +8,7 @@ from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.keys.signer import Signer
 from builder.oci import Descriptor, Index, Manifest, Platform
+from builder.quoting import plain
 from builder.signatures.place import Place
 from builder.signatures.publish import Published, Signable, publish
 from builder.statements import PREDICATE_TYPES, Kind
@@ -120,7 +121,7 @@ def _check_platform(member: Descriptor, built: Platform, *, reference: str, hint
     listed = member.platform
     if listed is None or (listed.os, listed.architecture) != (built.os, built.architecture):
         raise IntegrityError(
-            f"{reference} lists {member.digest} for {listed or 'no platform'}, and it was built"
-            f" for {built}",
+            f"{reference} lists {member.digest} for {plain(str(listed or 'no platform'))}, and it"
+            f" was built for {built}",
             hint=hint,
         )

@@ -314,6 +314,23 @@ class TestManifest:
             parse_document(raw(value), media_type=None, at="m")
         assert caught.value.message == message
 
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            pytest.param(
+                MANIFEST | {"annotations": {"a\n  image: SHA256:forged": 5}},
+                "m.annotations.a image: SHA256:forged: expected a string, got 5",
+                id="the name of an annotation",
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_would_put_lines_of_its_own_into_a_message(
+        self, value: object, message: str
+    ) -> None:
+        with pytest.raises(IntegrityError) as caught:
+            parse_document(raw(value), media_type=None, at="m")
+        assert caught.value.message == message
+
     def test_annotations_know_case(self) -> None:
         annotations = {"Digest": "a", "digest": "b", "Version": "1", "version": "2"}
         found = Manifest.parse(raw(MANIFEST | {"annotations": annotations}))
@@ -335,6 +352,11 @@ class TestIndex:
         assert isinstance(found, Index)
         assert found.media_type == OCI_INDEX
         assert found.manifests[0].platform is None
+
+    def test_a_platform_puts_no_lines_of_its_own_into_a_message(self) -> None:
+        found = index(entry({"os": "linux", "architecture": "amd64\nbuilder: it is verified"}))
+        with pytest.raises(IntegrityError, match=r"has: linux/amd64 builder: it is verified$"):
+            found.select(AMD64, at="i")
 
     def test_dockers_list_is_an_index(self) -> None:
         value = {"schemaVersion": 2, "mediaType": DOCKER_INDEX, "manifests": []}

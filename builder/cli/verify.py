@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from builder import quoting
 from builder.attest.statement import Statement
 from builder.cli import show
 from builder.cli.places import Spot, spot_of
@@ -133,7 +134,7 @@ def _tell(site: Site, spot: Spot, passed: Passed, *, rebuilt: bool) -> None:
     if rebuilt:
         lines.append("  rebuilt here: the same image")
     remarks = (*_lacking(spot, verified), *passed.remarks)
-    lines += [f"  {remark}" for remark in remarks]
+    lines += [f"  {quoting.plain(remark)}" for remark in remarks]
     document = _document(spot, verified, remarks, rebuilt=rebuilt)
     show.result(site.settings, document, "\n".join(lines))
 

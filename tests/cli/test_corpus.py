@@ -32,7 +32,7 @@ from builder.attest import dsse
 from builder.attest.dsse import IN_TOTO
 from builder.attest.statement import STATEMENT_V1
 from builder.digest import Digest
-from builder.oci import OCI_INDEX, OCI_MANIFEST, Manifest
+from builder.oci import OCI_INDEX, OCI_MANIFEST, Descriptor, Manifest
 from builder.signatures.place import BLOB_LIMIT, COUNT_LIMIT
 from builder.signatures.publish import SIGNED
 from builder.sigstore import bundle, carriers, simple_signing
@@ -766,6 +766,24 @@ def test_a_signed_index_that_lies_about_a_member(
     indexed(world, **changes)
     world.sign(ME, image=world.image)
     refused(verified(), status, message)
+
+
+def test_what_somebody_attached_puts_no_lines_of_its_own_into_the_verdict(
+    world: World, verified: Callable[..., Ran]
+) -> None:
+    world.sign(ME)
+    name = "x\n  rebuilt here: the same image"
+    document = {"schemaVersion": 2, "annotations": {name: 5}, "config": LAYER, "layers": []}
+    raw = json.dumps(document).encode()
+    digest = world.store.put(raw)
+    kind = (("artifactType", bundle.MEDIA_TYPE),)
+    world.list_referrer(
+        Descriptor(media_type=OCI_MANIFEST, digest=digest, size=len(raw), extra=kind)
+    )
+    ran = verified()
+    assert ran.status == 0, ran.err
+    assert "rebuilt here: the same image: expected a string, got 5" in ran.out
+    assert not [line for line in ran.out.splitlines() if line.startswith("  rebuilt")]
 
 
 def test_an_entry_of_the_layout_that_lies_about_its_size(
