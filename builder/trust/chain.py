@@ -42,9 +42,9 @@ class Versions:
 
     @property
     def texts(self) -> tuple[Text, ...]:
-        """All of them, the newest first."""
+        """All of them, the one that is there now first."""
         newest = () if self.latest is None else (self.latest,)
-        return (*newest, *(self.history[number] for number in sorted(self.history, reverse=True)))
+        return (*newest, *self.history.values())
 
 
 class Memory(Protocol):
@@ -176,7 +176,7 @@ def demand(policy: Policy, text: Text, *, whose: str) -> frozenset[TrustedKey]:
         return found
     named = ", ".join(repr(key.name) for key in policy.root_keys if key not in found)
     told = f"signed by {len(found)} of {role.threshold} root keys of {whose}"
-    if text.signatures is not None and not found and _stale(text):
+    if _stale(text):
         told += "; the signatures are of another text: it was changed after it was signed"
     raise UntrustedError(
         f"{text.file}: {told}",

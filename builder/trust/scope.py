@@ -35,8 +35,7 @@ def pattern(node: Cursor) -> str:
     except UsageError as error:
         told = shortened(without_user(written))
         raise node.error(f"not a repository: {told!r}", hint=hint) from error
-    if found.name != probe or _one_spelling(found) != probe:
-        spelt = _one_spelling(found)
+    if (spelt := _one_spelling(found)) != probe:
         if base != written:  # what begins with no registry was taken for one of Docker Hub's
             own = found.name == probe or probe.partition("/")[0] in HUB_ALIASES
             spelt = f"{spelt.removesuffix('/a/b') if own else f'REGISTRY/{base}'}/*"

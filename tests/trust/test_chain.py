@@ -106,6 +106,27 @@ def test_the_versions_between_are_followed() -> None:
     assert refused(versions(third, FIRST)).startswith("trust.yaml: signed by 0 of 2 root keys")
 
 
+def test_the_versions_between_are_followed_by_number_however_they_are_listed() -> None:
+    """Also where the newest is among those that are kept, too."""
+    second = text(TAKEN, "ada", "bob", "carol", "dan", file="trust/2.yaml")
+    third = text(policy_text(version=3, root=OTHER_ROOT), "carol", "dan", file="trust/3.yaml")
+    fourth = text(policy_text(version=4, root=OTHER_ROOT), "carol", "dan")
+    kept = {4: replace(fourth, file="trust/4.yaml"), 3: third, 2: second, 1: FIRST}
+    found = follow(Versions(latest=fourth, history=kept), ONE.encode())
+    assert found.steps == (2, 3, 4)
+
+
+def test_where_nothing_is_there_nothing_can_be_begun() -> None:
+    with pytest.raises(UntrustedError, match="no version of it has the digest"):
+        begin(versions(None), Digest.of(ONE.encode()))
+
+
+def test_who_has_not_signed_is_named() -> None:
+    with pytest.raises(UntrustedError) as caught:
+        follow(versions(text(TWO, "ada")), ONE.encode())
+    assert str(caught.value.hint).startswith("who has not signed: 'bob'; ")
+
+
 def test_a_version_between_that_does_not_follow_stops_everything() -> None:
     second = text(TAKEN, "carol", "dan", file="trust/2.yaml")
     third = text(policy_text(version=3), "ada", "bob")

@@ -54,6 +54,19 @@ def held(
     )
 
 
+def test_a_key_that_is_given_twice_is_one() -> None:
+    found = judge(
+        policy(threshold=2),
+        kind=Kind.IMAGE,
+        digest=IMAGE,
+        signed_by=[public("carol"), public("carol")],
+        today=TODAY,
+        repository=HERE,
+    )
+    assert found.outcome is Outcome.BELOW_THRESHOLD
+    assert found.message == "signed by 1 of 2 keys of the role 'image' ('carol')"
+
+
 REVOKED = key_entry("dan", state="revoked")
 RETIRED = key_entry("dan", state="retired")
 OVER = key_entry("dan", f"until: {TODAY - timedelta(days=1)}")

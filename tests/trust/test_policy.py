@@ -177,6 +177,49 @@ def test_a_key_whose_point_is_compressed_is_the_same_key() -> None:
             id="days of a retired key",
         ),
         pytest.param(
+            policy_text(
+                keys=KEYS[: -len(key_entry("dan"))]
+                + key_entry("dan", "since: 2027-01-31", state="revoked")
+            ),
+            "trust.yaml:16: keys.dan: a key that is revoked has no days",
+            id="the first day of a revoked key",
+        ),
+        pytest.param(
+            policy_text(
+                keys=key_entry("ada", "since: 2027-12-31") + KEYS[len(key_entry("ada")) :]
+            ),
+            "trust.yaml:22: roles.root: key 'ada' has days, and no key of the role 'root' can have"
+            " any",
+            id="the first day of a root key",
+        ),
+        pytest.param(
+            policy_text(keys=KEYS + key_entry("eve", "expires: 2027-01-31")),
+            "trust.yaml:23: keys.eve: unknown key 'expires'",
+            id="what nobody reads of a key",
+        ),
+        pytest.param(
+            policy_text(roles="  image: {keys: [carol, dan], threshold: 1, until: 2027-01-31}\n"),
+            "trust.yaml:22: roles.image: unknown key 'until'",
+            id="what nobody reads of a role",
+        ),
+        pytest.param(
+            policy_text(
+                scopes="  - {repositories: [registry.example/a], role: image, threshold: 2}\n"
+            ),
+            "trust.yaml:24: scopes[0]: unknown key 'threshold'",
+            id="what nobody reads of a scope",
+        ),
+        pytest.param(
+            policy_text(scopes="  - {repositories: [r.example/a, r.example/a], role: image}\n"),
+            "trust.yaml:23: scopes: trust.yaml:24: scopes[0]: a repository stands twice",
+            id="a repository twice in one scope",
+        ),
+        pytest.param(
+            policy_text(keys="  {}\n"),
+            f"trust.yaml:3: keys: expected 1 to {KEY_COUNT_LIMIT} keys, got 0",
+            id="no keys",
+        ),
+        pytest.param(
             WHOLE.replace("  root:", "  roots:"),
             "trust.yaml:20: roles: no role 'root'",
             id="no root",
@@ -250,8 +293,29 @@ def test_a_policy_that_cannot_hold_is_refused_with_its_place(document: str, mess
 def test_a_role_may_have_lost_its_keys_but_for_the_root() -> None:
     """What it signed before may be grandfathered."""
     keys = KEYS.replace("owner: dan\n    state: active", "owner: dan\n    state: revoked")
-    policy = read_policy(policy_text(keys=keys, roles=IMAGE).encode())
+    roles = IMAGE.replace("threshold: 1", "threshold: 2")
+    policy = read_policy(policy_text(keys=keys, roles=roles).encode())
     assert policy.keys["dan"].state is KeyState.REVOKED
+
+
+def test_what_is_just_within_the_limits_is_a_policy() -> None:
+    keys = "".join(map(key_entry, (f"k{number}" for number in range(KEY_COUNT_LIMIT))))
+    text = policy_text(
+        keys=keys,
+        root="{keys: [k0], threshold: 1}",
+        roles="  image: {keys: [k1], threshold: 1}\n",
+    )
+    assert len(read_policy(text.encode()).keys) == KEY_COUNT_LIMIT
+    assert read_policy(WHOLE.encode() + b"#" * (SIZE_LIMIT - len(WHOLE))).version == 1
+
+
+def test_a_key_may_count_from_a_day_on_or_for_one_day() -> None:
+    for days in (("since: 2027-02-01",), ("since: 2027-02-01", "until: 2027-02-01")):
+        dan = read_policy(policy_text(keys=KEYS[: -len(key_entry("dan"))] + key_entry("dan", *days))
+                          .encode()).keys["dan"]  # fmt: skip
+        assert dan.in_its_days(date(2027, 2, 1))
+        assert not dan.in_its_days(date(2027, 1, 31))
+        assert dan.in_its_days(date(2027, 2, 2)) is (len(days) == 1)
 
 
 def test_a_first_version_and_the_next_one_are_policies() -> None:

@@ -112,6 +112,11 @@ def test_what_could_be_read_in_another_way_is_refused(pattern: str) -> None:
         scoped(one=pattern)
 
 
+def test_where_a_star_may_stand_is_said() -> None:
+    with pytest.raises(ProjectError, match="a star stands alone or behind the last slash"):
+        scoped(one="registry.example/*/vllm")
+
+
 def test_a_repository_of_one_letter_is_narrower_than_the_star_in_its_place() -> None:
     """Both patterns are as long."""
     for order in (("wide", "one"), ("one", "wide")):
