@@ -75,7 +75,7 @@ def signers(
     ours = [one for one in envelopes if one.payload_type == kind and one.payload == payload]
     return frozenset(
         key
-        for key in set(keys)
+        for key in keys
         if any(key.verifies(made.sig, one.signed) for one in ours for made in one.signatures)
     )
 

@@ -134,9 +134,9 @@ def check_files(layer: SaidLayer, found: FileIndex, *, at: str) -> int:
         got = None if entry is None else entry.digest
         if post is None and not found.whiteout(path):
             raise IntegrityError(f"{at}: step {layer.step!r} removes {path!r}, its layer does not")
-        if post is not None and got != post:
+        if got != post:  # a layer may remove a file, and have it all the same
             raise IntegrityError(
-                f"{at}: step {layer.step!r}: {path!r}: the statement names {post}, the layer has"
-                f" {got or 'no such file'}"
+                f"{at}: step {layer.step!r}: {path!r}: the statement names"
+                f" {post or 'no such file'}, the layer has {got or 'no such file'}"
             )
     return len(layer.files)

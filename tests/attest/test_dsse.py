@@ -59,12 +59,19 @@ def changed(**fields: Any) -> bytes:
         (b"", "not JSON"),
         (b"[]", "not a DSSE envelope"),
         (dsse.encode(SIGNED)[:-1] + b',"payload":"eA=="}', "payload"),
-        (changed(payload=...), "not a DSSE envelope"),
+        (
+            changed(payload=...),
+            r"not a DSSE envelope: expected the keys \['payload', 'payloadType', 'signatures'\]",
+        ),
         (changed(more=1), "not a DSSE envelope"),
         (changed(payloadType=""), "payloadType"),
         (changed(payloadType=3), "payloadType"),
         (changed(signatures=[]), "without signatures"),
         (changed(signatures={}), "without signatures"),
+        (changed(signatures={"sig": "AQI="}), "without signatures"),
+        (changed(signatures=5), "without signatures"),
+        (changed(signatures=[5]), "expected 'sig'"),
+        (changed(signatures=[["sig"]]), "expected 'sig'"),
         (changed(signatures=[{"sig": "AQI="}] * 33), "33 signatures, the limit is 32"),
         (changed(signatures=[{"keyid": "a"}]), "expected 'sig'"),
         (changed(signatures=[{"sig": "AQI=", "cert": "x"}]), "expected 'sig'"),
@@ -80,6 +87,11 @@ def changed(**fields: Any) -> bytes:
 def test_what_is_no_envelope_is_refused(raw: bytes, said: str) -> None:
     with pytest.raises(IntegrityError, match=said):
         dsse.parse(raw, at="x")
+
+
+def test_an_envelope_may_have_as_many_signatures_as_the_limit_says() -> None:
+    raw = changed(signatures=[{"sig": "AQI="}] * dsse.SIGNATURE_LIMIT)
+    assert len(dsse.parse(raw, at="x").signatures) == 32
 
 
 def test_a_signature_needs_no_key_id() -> None:
@@ -132,12 +144,26 @@ def stated(*, kind: str = dsse.IN_TOTO, **fields: Any) -> Envelope:
         (stated(subject=[{"digest": {"sha256": f"sha256:{IMAGE.hex}"}}]), "no sha256"),
         (stated(subject=["x"]), "no sha256"),
         (stated(predicateType=""), "predicateType"),
+        (stated(predicateType=["x"]), "predicateType"),
+        (Envelope(payload_type=dsse.IN_TOTO, payload=b"[1]"), r"expected a .*, got \[1\]"),
         (stated(predicate=[]), "expected an object"),
     ],
 )
 def test_what_is_no_statement_is_refused(envelope: Envelope, said: str) -> None:
     with pytest.raises(IntegrityError, match=said):
         statement.parse(envelope, at="x")
+
+
+def test_a_statement_may_have_as_many_subjects_as_the_limit_says() -> None:
+    many = stated(subject=[{"digest": {"sha256": IMAGE.hex}}] * statement.SUBJECT_LIMIT)
+    assert len(statement.parse(many, at="x").subjects) == 64
+
+
+@pytest.mark.parametrize("name", [5, None, ["x"], {"a": "b"}])
+def test_a_name_that_is_no_text_is_none(name: object) -> None:
+    """It is for people: nothing is decided by it."""
+    one = stated(subject=[{"name": name, "digest": {"sha256": IMAGE.hex}}])
+    assert statement.parse(one, at="x").subjects == (Subject(name="", digest=IMAGE),)
 
 
 def test_a_subject_twice_in_the_payload_is_refused() -> None:

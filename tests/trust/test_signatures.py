@@ -15,7 +15,7 @@ from builder.errors import IntegrityError, SignatureError
 from builder.trust.chain import root_signers
 from builder.trust.codec import read_policy
 from builder.trust.names import PAYLOAD_TYPE, WAIVER_TYPE
-from builder.trust.signatures import LINE_LIMIT, added, read_signatures, signed, signers
+from builder.trust.signatures import FILE_LIMIT, LINE_LIMIT, added, read_signatures, signed, signers
 from tests.trust.keys import FixedSigner, policy_text, public, signatures, signer, text
 
 RAW = policy_text().encode()
@@ -126,12 +126,28 @@ LINE = (signatures(RAW, "ada") or b"").strip()
             f"f: {LINE_LIMIT + 1} signatures, the limit is {LINE_LIMIT}",
             id="too many",
         ),
+        pytest.param(
+            b" " * (FILE_LIMIT + 1),
+            f"f: {FILE_LIMIT + 1} bytes, the limit is {FILE_LIMIT}",
+            id="too large",
+        ),
     ],
 )
 def test_a_damaged_file_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(SignatureError) as caught:
         read_signatures(data, file="f")
     assert caught.value.message.startswith(message)
+
+
+def test_what_is_just_within_the_limits_is_read() -> None:
+    assert len(read_signatures((LINE + b"\n") * LINE_LIMIT, file="f")) == LINE_LIMIT
+    assert len(read_signatures(LINE.ljust(FILE_LIMIT), file="f")) == 1
+
+
+def test_a_file_to_which_nothing_is_added_stays_as_it_is_byte_for_byte() -> None:
+    data = b"\n" + json.dumps(json.loads(LINE), indent=None).encode() + b"\r\n"
+    envelope = signed(RAW, PAYLOAD_TYPE, signer("ada"))
+    assert added(data, envelope, by=public("ada"), file="f", payloads=()) == data
 
 
 def test_empty_lines_and_line_ends_of_other_systems_are_passed_over() -> None:

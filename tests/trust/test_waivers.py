@@ -49,6 +49,10 @@ def why(
 def test_a_waiver_that_the_role_signed_counts() -> None:
     assert why(WAIVER, "carol") is None
     assert why(WAIVER, "carol", "dan", to=policy(threshold=2)) is None
+    envelopes = read_signatures(signatures(payload(WAIVER), "carol", kind=WAIVER_TYPE), file="f")
+    other = replace(WAIVER, name="other")
+    found = unvouched({"w": WAIVER, "other": other}, envelopes, policy=policy(), today=TODAY)
+    assert list(found) == ["other"]
 
 
 def test_a_waiver_that_nobody_of_the_role_signed_does_not() -> None:

@@ -140,14 +140,21 @@ def index(**files: bytes) -> FileIndex:
         Entry(path=path, kind=Kind.FILE, mode=0o644, size=len(data), digest=Digest.of(data))
         for path, data in sorted(files.items())
     ]
-    return FileIndex.build(entries, whiteouts=("gone",))
+    return FileIndex.build(entries, whiteouts=("back", "gone"))
 
 
 @pytest.mark.parametrize(
     ("files", "why"),
     [
         ([{"path": "a", "post": str(Digest.of(b"two"))}], "the statement names"),
-        ([{"path": "b", "post": str(Digest.of(b"one"))}], "no such file"),
+        (
+            [{"path": "b", "post": str(Digest.of(b"one"))}],
+            f"'b': the statement names {Digest.of(b'one')}, the layer has no such file$",
+        ),
+        (
+            [{"path": "back"}],
+            f"'back': the statement names no such file, the layer has {Digest.of(b'still')}$",
+        ),
         ([{"path": "a"}], "its layer does not"),
         ([{"path": "b"}], "its layer does not"),
     ],
@@ -155,7 +162,7 @@ def index(**files: bytes) -> FileIndex:
 def test_files_that_are_not_as_was_said_are_refused(files: list[dict[str, str]], why: str) -> None:
     said = changed(lambda s: s["steps"][1].update(files=files))
     with pytest.raises(IntegrityError, match=why):
-        check_files(layers_of(said, at="x")[1], index(a=b"one"), at="x")
+        check_files(layers_of(said, at="x")[1], index(a=b"one", back=b"still"), at="x")
 
 
 def test_files_that_are_as_was_said_are_counted() -> None:

@@ -135,3 +135,10 @@ def test_an_encoding_under_the_older_tag_does_not_hide_the_envelope() -> None:
 
 def _listed(tag: str, layer: Descriptor, raw: bytes) -> Listed:
     return Listed(tag=tag, form=Form.LAYERS, entries=(layer,), blobs=(carriers.CONFIG, raw))
+
+
+def test_of_some_keys_those_that_signed_count() -> None:
+    enough = any_of([GOOD.public, STOLEN.public])
+    assert enough("image", [GONE.public, GOOD.public]).keys == (GOOD.public,)
+    with pytest.raises(UntrustedError, match="image: signed by none of SHA256:"):
+        enough("image", [GONE.public])
