@@ -148,4 +148,9 @@ def _member(index: Index, place: Place, platform: Platform, *, at: str) -> Diges
     for told, got in zip(said, (found.media_type, f"{len(found.raw)} bytes"), strict=True):
         if told != got:
             raise IntegrityError(f"{place.at(entry.digest)}: the index says {told}, it is {got}")
+    if isinstance(found, Index):
+        raise IntegrityError(
+            f"{place.at(entry.digest)}: an index in an index, and no image of {platform}",
+            hint="name what is meant by its digest",
+        )
     return entry.digest

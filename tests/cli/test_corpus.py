@@ -30,11 +30,11 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 
 from builder.attest import dsse
 from builder.attest.dsse import IN_TOTO
-from builder.attest.statement import STATEMENT_V1
+from builder.attest.statement import STATEMENT_V1, Statement, Subject
 from builder.digest import Digest
 from builder.oci import OCI_INDEX, OCI_MANIFEST, Descriptor, Manifest
 from builder.signatures.place import BLOB_LIMIT, COUNT_LIMIT
-from builder.signatures.publish import SIGNED
+from builder.signatures.publish import SIGNED, Signable, publish
 from builder.sigstore import bundle, carriers, simple_signing
 from builder.sigstore.simple_signing import SimpleSigning
 from builder.statements import PREDICATE_TYPES
@@ -44,6 +44,7 @@ from tests.cli.signed_world import (
     CARRIERS,
     ME,
     NAME,
+    REFERENCE,
     World,
     as_bundle,
     b64,
@@ -766,6 +767,24 @@ def test_a_signed_index_that_lies_about_a_member(
     indexed(world, **changes)
     world.sign(ME, image=world.image)
     refused(verified(), status, message)
+
+
+def test_an_index_in_an_index_is_no_image(world: World, verified: Callable[..., Ran]) -> None:
+    """Somebody says it is good, and has an SBOM of it; what an engine runs is a level below."""
+    member = replace(world.image, annotations=())
+    inner = index_of(member)
+    entry = Descriptor(media_type=OCI_INDEX, digest=world.store.put(inner), size=len(inner))
+    world.sign(ME)
+    world.set(NAME, index_of(entry), OCI_INDEX)
+    world.sign(ME, image=world.image)
+    sbom = Statement(
+        subjects=(Subject(name="x", digest=entry.digest),),
+        predicate_type=PREDICATE_TYPES[Statements.SBOM],
+        predicate={},
+    )
+    signable = Signable(image=entry, reference=REFERENCE, statements=(sbom,))
+    publish([signable], ME, world.place)
+    refused(verified("--demand", "sbom"), 4, "an index in an index, and no image of linux/amd64")
 
 
 def test_what_somebody_attached_puts_no_lines_of_its_own_into_the_verdict(
