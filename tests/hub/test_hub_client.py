@@ -296,6 +296,9 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param([FILE | {"size": "1"}], "gives no size", id="text size"),
         pytest.param([FILE | {"oid": "x"}], "gives no object id", id="odd blob id"),
         pytest.param([FILE, FILE], "twice", id="twice"),
+        pytest.param(
+            [FILE | {"path": "a/b/c"}, FILE], r"'a/b/c' below 'a', a file", id="file in a file"
+        ),
         pytest.param([FILE | {"lfs": LFS | {"size": 2}}], "two sizes", id="two sizes"),
         pytest.param([FILE | {"lfs": LFS | {"oid": "0" * 40}}], "64 hex", id="blob id as sha256"),
         pytest.param([FILE | {"lfs": "x"}], "two sizes", id="lfs is no object"),
