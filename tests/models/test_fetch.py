@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -278,6 +279,27 @@ def test_space_is_looked_at_before_anything_is_fetched(
         bring(replace(pin, files=(*pin.files, huge)))
     assert not [call for call in server.calls if "/resolve/" in call.path]
     assert files_of(tmp_path / "w") == {}
+
+
+def test_a_place_on_two_file_systems_is_refused_before_anything_is_fetched(
+    server: StandInHub, hub: HubClient, store: MemoryStore, tmp_path: Path
+) -> None:
+    pin = held(server, tiny())
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        if os.stat(memory).st_dev == tmp_path.stat().st_dev:
+            pytest.skip("temporary files are in memory, too")
+        place = replace(place_of(pin, tmp_path / "w", alone=True), scratch=Path(memory))
+        with pytest.raises(EnvironmentFault, match="another file system than that of") as caught:
+            fetch(
+                [(pin, place)],
+                hub=hub,
+                store=store,
+                progress=Counting(),
+                clock=lambda: 0,
+                threads=1,
+            )
+    assert caught.value.message.startswith(repr(str(tmp_path)))
+    assert not [call for call in server.calls if "/resolve/" in call.path]
 
 
 def test_what_is_here_of_a_file_needs_no_space_again(
