@@ -2,6 +2,8 @@
 
 import json
 import logging
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
@@ -255,6 +257,7 @@ def test_a_name_that_is_none_is_not_asked_for(
         pytest.param({"id": NAME}, "gives no object id, but None", id="no sha"),
         pytest.param({"id": NAME, "sha": "main"}, "gives no object id", id="sha is a name"),
         pytest.param({"id": NAME, "sha": "0" * 64}, "gives no object id", id="sha of 64 digits"),
+        pytest.param({"id": 7, "sha": "0" * 40}, "gives no name", id="a number"),
         pytest.param({"id": "x", "sha": "0" * 40}, "gives no name", id="no owner"),
         pytest.param({"id": "x/" + "y" * 97, "sha": "0" * 40}, "gives no name", id="no end"),
     ],
@@ -286,6 +289,8 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param({}, "something else", id="no list"),
         pytest.param(["a"], "something else", id="a text"),
         pytest.param([FILE | {"type": "symlink"}], "something else", id="another type"),
+        pytest.param([FILE | {"type": ["file"]}], "something else", id="types"),
+        pytest.param([{"path": "a"}], "something else", id="no type"),
         pytest.param([FILE | {"path": "../a"}], "leaves", id="path that leaves"),
         pytest.param([FILE | {"path": "/a"}], "not a plain relative path", id="absolute"),
         pytest.param([FILE | {"path": "a//b"}], "not a plain", id="another spelling"),
@@ -393,6 +398,21 @@ def test_a_hub_that_cannot_be_reached_has_a_next_step_of_its_own(make_client: Ma
     with pytest.raises(NetworkError) as caught:
         client.revision(NAME, "main")
     assert caught.value.hint == "try again; HF_ENDPOINT can name another hub to ask"
+
+
+def test_a_client_that_is_closed_leaves_no_connection(make_client: MakeClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        server.settimeout(10)
+        client = make_client(HF_ENDPOINT=f"http://127.0.0.1:{server.getsockname()[1]}")
+        asking = pool.submit(client.revision, NAME, "main")
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(10)
+            assert connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            assert isinstance(asking.exception(), GoneError)
+            client.close()
+            assert connection.recv(1) == b""
 
 
 def test_a_file_that_is_gone_has_no_mirror(client: HubClient, commit: str) -> None:
