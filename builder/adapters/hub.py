@@ -108,7 +108,7 @@ class HubClient:
             files[file.path] = file
             if len(files) > _FILE_LIMIT:
                 raise IntegrityError(f"{what}: over {_FILE_LIMIT} files")
-        for path in sorted(files):
+        for path in files:
             if above := next((each for each in parents(path) if each in files), None):
                 raise IntegrityError(f"{what}: the hub lists {path!r} below {above!r}, a file")
         return tuple(files[path] for path in sorted(files))

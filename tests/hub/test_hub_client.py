@@ -5,6 +5,7 @@ import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -20,14 +21,15 @@ from builder.errors import (
     ProjectError,
     RateLimitError,
 )
+from builder.upstream import WantedFile
 from tests.hub.conftest import NAME, MakeClient
 from tests.standin.hub import StandInHub, blob_id, pointer
 from tests.standin.registry import Call, Reply, stand_in
 
 FILES = {
-    "config.json": b"{}\n",
-    "model.safetensors": b"weights" * 1000,
     "sub/ä b%20.txt": b"text\n",
+    "model.safetensors": b"weights" * 1000,
+    "config.json": b"{}\n",
 }
 JSON = {"Content-Type": "application/json"}
 
@@ -235,6 +237,22 @@ def test_a_login_page_is_no_answer(hub: StandInHub, client: HubClient) -> None:
 def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable: str) -> None:
     with pytest.raises(OfflineError, match=f"{variable} forbids to ask"):
         make_client(**{variable: "yes"}).revision(NAME, "main")
+    assert hub.calls == []
+
+
+def test_offline_nothing_is_downloaded(
+    hub: StandInHub, make_client: MakeClient, commit: str, tmp_path: Path
+) -> None:
+    data = FILES["config.json"]
+    file = WantedFile(
+        path="config.json",
+        digest=Digest.of(data),
+        size=len(data),
+        target=tmp_path / "config.json",
+        part=tmp_path / "part",
+    )
+    with pytest.raises(OfflineError, match=r"config\.json: HF_HUB_OFFLINE forbids to ask"):
+        make_client(HF_HUB_OFFLINE="1").download(NAME, commit, file, lambda _: None)
     assert hub.calls == []
 
 

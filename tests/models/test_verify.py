@@ -60,6 +60,31 @@ def test_a_model_that_is_what_was_locked_is_in_order(root: Path, store: MemorySt
     assert (progress.total, progress.done, found.hashed) == (TOTAL, TOTAL, TOTAL)
 
 
+def test_the_largest_file_is_hashed_first(root: Path, store: MemoryStore) -> None:
+    """Then threads end together."""
+    hashed: list[int] = []
+
+    class Noting(Counting):
+        def advance(self, count: int) -> None:
+            hashed.append(count)
+
+    checked(PIN, root, store, progress=Noting(), threads=1)
+    sizes = sorted((len(data) for data in tiny().values()), reverse=True)
+    assert hashed == sizes
+    assert len(set(sizes)) == 4
+
+
+def test_the_size_of_a_model_is_that_of_its_files_where_the_lock_has_none(
+    root: Path, store: MemoryStore
+) -> None:
+    files = tuple(replace(file, size=None) for file in PIN.files)
+    found = checked(replace(PIN, files=files), root, store)
+    assert (found.ok, found.size) == (True, TOTAL)
+    (root / SHARDS[0]).unlink()
+    found = checked(replace(PIN, files=files), root, store)
+    assert found.size == TOTAL - len(tiny()[SHARDS[0]])
+
+
 def test_each_kind_of_difference_is_counted_by_itself(root: Path, store: MemoryStore) -> None:
     files = tiny()
     pin = replace(PIN, files=(*PIN.files, ModelFile(path="vocab.txt")))
@@ -442,6 +467,26 @@ def test_an_interrupt_ends_what_is_under_way() -> None:
     ):
         next(results)
     assert threading.active_count() == before
+
+
+def test_what_was_not_begun_before_an_interrupt_is_not_begun() -> None:
+    begun: list[int] = []
+    under_way = threading.Event()
+
+    def work(crew: Crew, number: int) -> None:
+        begun.append(number)
+        under_way.set()
+        while True:
+            crew.advance(1)
+
+    def interrupted() -> None:
+        with at_once(work, range(50), task=Counting(), threads=1):
+            assert under_way.wait(10)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert begun == [0]
 
 
 @pytest.mark.parametrize("target", ["{root}/real.json", "../tiny/real.json"])
