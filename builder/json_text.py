@@ -14,7 +14,9 @@ from typing import Any
 DEPTH_LIMIT = 100
 """Arrays and objects within each other. An image's config has 3, a statement of ours 8."""
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""A text, also one that does not end: looking for an end again from each quote in it would take
+time that grows with the square of its length. The parser refuses it."""
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 

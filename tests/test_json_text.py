@@ -56,7 +56,17 @@ def test_what_is_too_deep_is_refused(data: bytes) -> None:
         loads(data)
 
 
-@pytest.mark.parametrize("data", [b"]" * 500 + b"[" * 100, b'["' + b"[" * 99, b"\xff", b""])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"]" * 500 + b"[" * 100, id="closed first"),
+        pytest.param(b'["' + b"[" * 99, id="a text without end"),
+        pytest.param(b'["' + b"[" * 1000 + b'\\"' * 1_000_000, id="a text of quotes without end"),
+        pytest.param(b'["' + b"[" * 1000 + b"\\", id="a text that ends in an escape"),
+        pytest.param(b"\xff", id="no UTF-8"),
+        pytest.param(b"", id="nothing"),
+    ],
+)
 def test_what_is_no_json_is_told_by_the_parser(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"^(?!nested)"):
         loads(data)

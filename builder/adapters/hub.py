@@ -32,6 +32,7 @@ from builder.errors import (
     ProjectError,
     RateLimitError,
 )
+from builder.tree import parents
 from builder.upstream import HubFile, HubRevision, WantedFile
 
 _log = logging.getLogger(__name__)
@@ -107,6 +108,9 @@ class HubClient:
             files[file.path] = file
             if len(files) > _FILE_LIMIT:
                 raise IntegrityError(f"{what}: over {_FILE_LIMIT} files")
+        for path in files:
+            if above := next((each for each in parents(path) if each in files), None):
+                raise IntegrityError(f"{what}: the hub lists {path!r} below {above!r}, a file")
         return tuple(files[path] for path in sorted(files))
 
     def read(self, repository: str, commit: str, path: str, *, limit: int) -> bytes:

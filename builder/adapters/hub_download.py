@@ -9,6 +9,7 @@ costs nothing of what is there.
 import fcntl
 import logging
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,7 +70,7 @@ def _brought(
 ) -> None:
     file.part.parent.mkdir(parents=True, exist_ok=True)
     hasher = Hasher()
-    with file.part.open("a+b") as part:
+    with _opened(file.part, what=request.what) as part:
         _take_up(part, hasher, file.size, advance)
         descriptor = Descriptor(media_type=_MEDIA_TYPE, digest=file.digest, size=file.size)
         if hasher.size < file.size:
@@ -83,6 +84,22 @@ def _brought(
         os.fsync(part.fileno())
     file.target.parent.mkdir(parents=True, exist_ok=True)
     durable.rename(file.part, file.target)
+
+
+def _opened(path: Path, *, what: str) -> BinaryIO:
+    """What an earlier call left, or a new file: no link, through which another file would be
+    written to, and nothing that waits for somebody.
+
+    Raises:
+        EnvironmentFault: Something else has its name.
+    """
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise EnvironmentFault(
+            f"{what}: {str(path)!r} is no regular file, and cannot have been left by a download",
+            hint="remove it",
+        )
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return os.fdopen(number, "r+b")
 
 
 def _take_up(part: BinaryIO, hasher: Hasher, size: int, advance: Callable[[int], None]) -> None:

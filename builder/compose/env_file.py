@@ -11,9 +11,9 @@ LIMIT = 1 << 20
 """The largest file of variables that is read."""
 
 _ENTRY = re.compile(
-    r"""[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*
-    (?:[=:][ \t]*(?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<plain>[^\n'"][^\n]*)?)
-    |(?=\s|\Z))[ \t]*(?:\#[^\n]*)?\r?(?:\n|\Z)""",
+    r"""[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)(?:[ \t]*+[=:][ \t]*
+    (?:'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<plain>[^\n'"][^\n]*)?)
+    |(?=\s|\Z))[ \t]*+(?:\#[^\n]*)?\r?(?:\n|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
 _NOTHING = re.compile(r"[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)")

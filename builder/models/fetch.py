@@ -44,7 +44,8 @@ def fetch(
     Raises:
         ProjectError: A file has no digest or no size in the lock: nothing is fetched that could
             not be verified.
-        EnvironmentFault: There is not enough space. Nothing was fetched.
+        EnvironmentFault: There is not enough space, or a part of the place is another file
+            system. Nothing was fetched.
         GoneError: The hub has neither the commit nor these bytes elsewhere.
         IntegrityError: The hub has other bytes under the commit than were locked.
     """
@@ -93,6 +94,7 @@ def _bring(
     names = _blob_names(pin, commit, hub) if place.blobs is not None else {}
     wanted = [_wanted(file, place, names) for file in files]
     wanted.sort(key=lambda file: -file.size)
+    _check_device(wanted, place)
     _check_space(wanted, place)
 
     def bring(crew: Crew, file: WantedFile) -> None:
@@ -162,6 +164,19 @@ def _here(crew: Crew, file: WantedFile) -> bool:
             return crew.digest(blob) == file.digest
     except OSError:
         return False
+
+
+def _check_device(files: Sequence[WantedFile], place: Place) -> None:
+    """A whole file is moved to its place, which only works on one file system."""
+    here = place.scratch.stat().st_dev
+    for file in files:
+        above = next(one for one in file.target.parents if one.exists())
+        if above.stat().st_dev != here:
+            raise EnvironmentFault(
+                f"{str(above)!r}: another file system than that of {str(place.scratch)!r}, where"
+                " files are until they are whole",
+                hint="mount neither by itself, or name a directory that is on one file system",
+            )
 
 
 def _check_space(files: Sequence[WantedFile], place: Place) -> None:

@@ -1,6 +1,7 @@
 """Work on many files at once, in threads: neither reading nor hashing holds Python's lock. Memory
 is constant, whatever the size of the files."""
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,9 @@ from builder.ports import Task
 
 CHUNK = 1 << 20
 """How much a thread reads at a time."""
+
+_LOST = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})
+"""What fsync(2) says where bytes that can still be read will not be there the next time."""
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -35,9 +39,11 @@ class Crew:
 
         Raises:
             Stopped: The work was given up.
+            OSError: It cannot be read, or is not on the disk as it is read.
         """
         hasher = Hasher()
         buffer = memoryview(bytearray(CHUNK))
+        _settle(file)
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         while count := file.readinto(buffer):
             hasher.update(buffer[:count])
@@ -53,6 +59,16 @@ class Crew:
         if self._stopped.is_set():
             raise Stopped
         self._task.advance(count)
+
+
+def _settle(file: FileIO) -> None:
+    """Have the kernel tell of each write from now on. Of a mapping, only the first write to a page
+    gives the file a ctime, until the page is on the disk (mmap(2), MAP_SHARED)."""
+    try:
+        os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno in _LOST:
+            raise
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 Where it has no time of change, it gives the one of modification for it, which anybody sets; an
 image that is mounted has the times that whoever made it wrote, and another image in its place may
-have the same device, inodes and times. Nothing that was hashed there is remembered.
+have the same device, inodes and times. In memory (tmpfs) a mapped file may be written to for ever
+after without a new time. Nothing that was hashed there is remembered.
 """
 
 import os
@@ -13,10 +14,12 @@ _SILENT = frozenset(
     {
         *("squashfs", "erofs", "iso9660", "udf", "cramfs", "romfs"),
         *("vfat", "msdos", "exfat", "hfs", "vboxsf", "fuse"),
+        *("tmpfs", "ramfs"),
     }
 )
 """Types without a time of change of their own: images, and what knows no inodes. Of FUSE nobody
-knows; fuseblk is NTFS, which has one."""
+knows; fuseblk is NTFS, which has one. What is in memory is never written to a disk, after which
+alone a mapped page tells of the next write."""
 _MOUNTS = Path("/proc/self/mountinfo")
 
 

@@ -74,12 +74,12 @@ class Place:
             IntegrityError: Something is in the way that nobody but its owner may remove.
         """
         named = self.directory / path
-        parent = Path(os.path.realpath(named.parent))
-        if not parent.is_relative_to(self.root):
-            raise IntegrityError(
-                f"{str(named)!r}: its directory is a link out of {str(self.root)!r}",
-                hint="remove the link",
-            )
+        for parent in filter(None, (named.parent, self.blobs)):
+            if not Path(os.path.realpath(parent)).is_relative_to(self.root):
+                raise IntegrityError(
+                    f"{str(named)!r}: {str(parent)!r} leads out of {str(self.root)!r}",
+                    hint="remove the link",
+                )
         above = next(one for one in (named.parent, *named.parents) if os.path.lexists(one))
         if not above.is_dir() or (named.is_dir() and not named.is_symlink()):
             inside = "directory" if above.is_dir() else "file"
@@ -119,7 +119,7 @@ class Place:
         Args:
             through: Directories that may be links, which are then followed.
         """
-        yield from _below(str(self.directory), "", through)
+        yield from _below(str(self.directory), through)
 
 
 def place_of(pin: ModelPin, root: Path, *, alone: bool, cache: bool | None = None) -> Place:
@@ -202,14 +202,20 @@ def _out(path: Path, root: Path) -> IntegrityError:
     )
 
 
-def _below(directory: str, prefix: str, through: AbstractSet[str]) -> Iterator[str]:
-    try:
-        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        path = prefix + entry.name
+def _below(directory: str, through: AbstractSet[str]) -> Iterator[str]:
+    waiting = _entries(directory, "")  # no recursion: directories may be nested deeper than calls
+    while waiting:
+        path, entry = waiting.pop()
         if not entry.is_dir(follow_symlinks=path in through):
             yield path
         elif path != _OWN:
-            yield from _below(entry.path, f"{path}/", through)
+            waiting += _entries(entry.path, f"{path}/")
+
+
+def _entries(directory: str, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
+    """What is in a directory, by path: the last one first."""
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name, reverse=True)
+    except FileNotFoundError:
+        return []
+    return [(prefix + entry.name, entry) for entry in entries]

@@ -91,6 +91,8 @@ def test_the_environment_goes_before_what_a_file_has_said() -> None:
         (b"\xff", "not UTF-8"),
         (b"A=${B", "e:1: no end"),
         (b"#" * (LIMIT + 1), "the limit is"),
+        (b"A" + b" " * (LIMIT - 2) + b"x", "e:1: not a variable"),
+        (b"export" + b" " * (LIMIT - 7) + b"!", "e:1: not a variable"),
     ],
 )
 def test_an_odd_file_is_refused_with_its_line(data: bytes, words: str) -> None:

@@ -2,7 +2,10 @@
 
 import json
 import logging
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -18,14 +21,15 @@ from builder.errors import (
     ProjectError,
     RateLimitError,
 )
+from builder.upstream import WantedFile
 from tests.hub.conftest import NAME, MakeClient
 from tests.standin.hub import StandInHub, blob_id, pointer
 from tests.standin.registry import Call, Reply, stand_in
 
 FILES = {
-    "config.json": b"{}\n",
-    "model.safetensors": b"weights" * 1000,
     "sub/ä b%20.txt": b"text\n",
+    "model.safetensors": b"weights" * 1000,
+    "config.json": b"{}\n",
 }
 JSON = {"Content-Type": "application/json"}
 
@@ -236,6 +240,22 @@ def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable
     assert hub.calls == []
 
 
+def test_offline_nothing_is_downloaded(
+    hub: StandInHub, make_client: MakeClient, commit: str, tmp_path: Path
+) -> None:
+    data = FILES["config.json"]
+    file = WantedFile(
+        path="config.json",
+        digest=Digest.of(data),
+        size=len(data),
+        target=tmp_path / "config.json",
+        part=tmp_path / "part",
+    )
+    with pytest.raises(OfflineError, match=r"config\.json: HF_HUB_OFFLINE forbids to ask"):
+        make_client(HF_HUB_OFFLINE="1").download(NAME, commit, file, lambda _: None)
+    assert hub.calls == []
+
+
 @pytest.mark.parametrize(
     "name",
     ["gpt2", "a/b/c", "../x", "a/..", "a/b..c", "", "a b/c", "a/b?x=1", "-a/b", "a/b\n", "ä/b"],
@@ -255,6 +275,7 @@ def test_a_name_that_is_none_is_not_asked_for(
         pytest.param({"id": NAME}, "gives no object id, but None", id="no sha"),
         pytest.param({"id": NAME, "sha": "main"}, "gives no object id", id="sha is a name"),
         pytest.param({"id": NAME, "sha": "0" * 64}, "gives no object id", id="sha of 64 digits"),
+        pytest.param({"id": 7, "sha": "0" * 40}, "gives no name", id="a number"),
         pytest.param({"id": "x", "sha": "0" * 40}, "gives no name", id="no owner"),
         pytest.param({"id": "x/" + "y" * 97, "sha": "0" * 40}, "gives no name", id="no end"),
     ],
@@ -286,6 +307,8 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param({}, "something else", id="no list"),
         pytest.param(["a"], "something else", id="a text"),
         pytest.param([FILE | {"type": "symlink"}], "something else", id="another type"),
+        pytest.param([FILE | {"type": ["file"]}], "something else", id="types"),
+        pytest.param([{"path": "a"}], "something else", id="no type"),
         pytest.param([FILE | {"path": "../a"}], "leaves", id="path that leaves"),
         pytest.param([FILE | {"path": "/a"}], "not a plain relative path", id="absolute"),
         pytest.param([FILE | {"path": "a//b"}], "not a plain", id="another spelling"),
@@ -296,6 +319,9 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param([FILE | {"size": "1"}], "gives no size", id="text size"),
         pytest.param([FILE | {"oid": "x"}], "gives no object id", id="odd blob id"),
         pytest.param([FILE, FILE], "twice", id="twice"),
+        pytest.param(
+            [FILE | {"path": "a/b/c"}, FILE], r"'a/b/c' below 'a', a file", id="file in a file"
+        ),
         pytest.param([FILE | {"lfs": LFS | {"size": 2}}], "two sizes", id="two sizes"),
         pytest.param([FILE | {"lfs": LFS | {"oid": "0" * 40}}], "64 hex", id="blob id as sha256"),
         pytest.param([FILE | {"lfs": "x"}], "two sizes", id="lfs is no object"),
@@ -390,6 +416,21 @@ def test_a_hub_that_cannot_be_reached_has_a_next_step_of_its_own(make_client: Ma
     with pytest.raises(NetworkError) as caught:
         client.revision(NAME, "main")
     assert caught.value.hint == "try again; HF_ENDPOINT can name another hub to ask"
+
+
+def test_a_client_that_is_closed_leaves_no_connection(make_client: MakeClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        server.settimeout(10)
+        client = make_client(HF_ENDPOINT=f"http://127.0.0.1:{server.getsockname()[1]}")
+        asking = pool.submit(client.revision, NAME, "main")
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(10)
+            assert connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            assert isinstance(asking.exception(), GoneError)
+            client.close()
+            assert connection.recv(1) == b""
 
 
 def test_a_file_that_is_gone_has_no_mirror(client: HubClient, commit: str) -> None:

@@ -11,6 +11,7 @@ from builder.digest import Digest, ObjectId
 from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.lock.codec import read_models, write_pins
 from builder.lock.model import ModelFile, ModelPin
+from builder.models.shards import ShardIndex
 from builder.resolve import models
 from builder.resolve.found import Resolved
 from builder.resolve.models import resolve_model
@@ -202,6 +203,12 @@ def test_a_shard_that_the_index_names_must_be_there(hub: StandInHub, resolve: Re
     )
 
 
+def test_shards_are_told_in_the_order_of_their_names() -> None:
+    names = [f"{number:02}.safetensors" for number in range(20)]
+    weights = {f"t{name}": name for name in reversed(names)}
+    assert ShardIndex(path="x", weights=weights).shards == tuple(names)
+
+
 def test_weights_that_cannot_be_any_are_not_pinned(hub: StandInHub, resolve: Resolve) -> None:
     shard = "model-00002-of-00002.safetensors"
     hub.model(NAME, {**FILES, shard: b""})
@@ -242,6 +249,9 @@ def test_odd_shard_names_and_places_are_taken_as_the_index_has_them(
         pytest.param(b"[]", "expected an object with weight_map", id="a list"),
         pytest.param(b"{}", "expected an object with weight_map", id="no map"),
         pytest.param(index({}), "expected an object with weight_map", id="empty map"),
+        pytest.param(
+            b'{"weight_map": ["a"]}', "expected an object with weight_map", id="map is a list"
+        ),
         pytest.param(index({"a": "../b.safetensors"}), "leaves", id="a way out"),
         pytest.param(index({"a": "/b.safetensors"}), "not a path below", id="absolute"),
         pytest.param(index({"a": "./b.safetensors"}), "not a path below", id="another spelling"),

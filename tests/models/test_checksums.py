@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builder.digest import Digest, directory_digest
 from builder.errors import IntegrityError
 from builder.lock.model import ModelFile
-from builder.models.checksums import LIMIT, checksums, read_checksums
+from builder.models.checksums import LIMIT, checksums, compare, read_checksums
 from builder.models.published import Published
 from tests.models.worlds import lay, pin_of, tiny
 
@@ -87,6 +87,29 @@ def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
 def test_what_is_no_text_is_an_error(data: bytes) -> None:
     with pytest.raises(IntegrityError, match="SHA256SUMS: "):
         read_checksums(data, at="SHA256SUMS")
+
+
+def test_as_much_as_the_limit_is_read() -> None:
+    with pytest.raises(IntegrityError, match="no checksums in it"):
+        read_checksums(b"#" * LIMIT, at="SHA256SUMS")
+
+
+def test_files_are_written_by_path_and_without_a_digest_not_at_all() -> None:
+    pin = pin_of({"a": b"1", "b": b"2", "c": b"3"})
+    a, b, c = pin.files
+    text = checksums(replace(pin, files=(c, replace(b, digest=None), a)))
+    assert text == f"{Digest.of(b'1').hex}  a\n{Digest.of(b'3').hex}  c\n"
+
+
+def test_what_differs_is_counted_and_the_first_is_named() -> None:
+    pin = pin_of({f"{number:02}": b"%d" % number for number in range(20)})
+    unknown = replace(pin.files[0], digest=None)
+    pin = replace(pin, files=(unknown, *pin.files[1:]))
+    published = {file.path: Digest.of(b"other") for file in pin.files}
+    with pytest.raises(IntegrityError, match=r"^S: 19 of 19 files .* the first is '01': expected"):
+        compare(pin, published, at="S")
+    right = {file.path: file.digest or Digest.of(b"other") for file in pin.files}
+    assert compare(pin, right, at="S") == 19
 
 
 def test_what_is_written_is_what_sha256sum_checks(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -280,6 +281,27 @@ def test_space_is_looked_at_before_anything_is_fetched(
     assert files_of(tmp_path / "w") == {}
 
 
+def test_a_place_on_two_file_systems_is_refused_before_anything_is_fetched(
+    server: StandInHub, hub: HubClient, store: MemoryStore, tmp_path: Path
+) -> None:
+    pin = held(server, tiny())
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        if os.stat(memory).st_dev == tmp_path.stat().st_dev:
+            pytest.skip("temporary files are in memory, too")
+        place = replace(place_of(pin, tmp_path / "w", alone=True), scratch=Path(memory))
+        with pytest.raises(EnvironmentFault, match="another file system than that of") as caught:
+            fetch(
+                [(pin, place)],
+                hub=hub,
+                store=store,
+                progress=Counting(),
+                clock=lambda: 0,
+                threads=1,
+            )
+    assert caught.value.message.startswith(repr(str(tmp_path)))
+    assert not [call for call in server.calls if "/resolve/" in call.path]
+
+
 def test_what_is_here_of_a_file_needs_no_space_again(
     server: StandInHub, bring: Fetch, tmp_path: Path
 ) -> None:
@@ -359,17 +381,51 @@ def test_what_stands_at_the_hub_is_told(server: StandInHub, hub: HubClient) -> N
         standing(pin, hub=hub)
 
 
+def part_of(root: Path, path: str, data: bytes) -> Path:
+    """Where a file of a plain directory is as long as it is not whole."""
+    name = f"{Digest.of(data).hex}-{Digest.of(path.encode()).short}.part"
+    return root / ".cache/huggingface/builder" / name
+
+
 def test_a_disk_that_takes_nothing_is_to_blame_by_name(
     server: StandInHub, bring: Fetch, tmp_path: Path
 ) -> None:
     pin = held(server, {"config.json": b"{}"})
-    scratch = tmp_path / "w/.cache/huggingface/builder"
-    name = f"{Digest.of(b'{}').hex}-{Digest.of(b'config.json').short}.part"
-    (scratch / name).mkdir(parents=True)
+    held_at = tmp_path / "w/models--Team--Tiny"
+    lay(held_at, {"blobs": b""})
     with pytest.raises(EnvironmentFault) as caught:
         bring(pin)
-    assert caught.value.message == (f"model {NAME}: config.json: {str(scratch)!r}: Is a directory")
+    assert caught.value.message == (
+        f"model {NAME}: config.json: {str(held_at / '.builder')!r}: File exists"
+    )
     assert "goes on where it was" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda path: path.mkdir(), id="a directory"),
+        pytest.param(os.mkfifo, id="a pipe"),
+        pytest.param(lambda path: path.symlink_to("../../../../mine"), id="a link to a file"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), id="a link to nothing"),
+    ],
+)
+def test_what_no_download_left_is_not_written_to(
+    server: StandInHub, bring: Fetch, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    (tmp_path / "mine").write_bytes(b"longer than the file")
+    pin = held(server, {"config.json": b"{}"})
+    part = part_of(tmp_path / "w", "config.json", b"{}")
+    part.parent.mkdir(parents=True)
+    make(part)
+    with pytest.raises(EnvironmentFault) as caught:
+        bring(pin)
+    assert caught.value.message == (
+        f"model {NAME}: config.json: {str(part)!r} is no regular file, and cannot have been left by"
+        " a download"
+    )
+    assert caught.value.hint == "remove it"
+    assert (tmp_path / "mine").read_bytes() == b"longer than the file"
 
 
 def test_a_gate_and_a_locked_file_that_is_gone_say_what_they_are(
@@ -419,10 +475,29 @@ def test_what_is_in_the_way_is_named_and_stays(
     (root / "sub/config.json").rmdir()
     (root / "sub").rmdir()
     (root / "sub").symlink_to(tmp_path)
-    with pytest.raises(IntegrityError, match="its directory is a link out of"):
+    with pytest.raises(IntegrityError, match=r"/sub' leads out of '.*/w'$"):
         bring(pin)
     assert not (tmp_path / "config.json").exists()
     assert not [call for call in server.calls if "/resolve/" in call.path]
+
+
+def test_a_cache_whose_bytes_lie_elsewhere_is_not_filled(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    """Whoever gets to see the cache alone would find nothing in it."""
+    pin = held(server, tiny())
+    (tmp_path / "elsewhere").mkdir()
+    model = tmp_path / "w/models--Team--Tiny"
+    model.mkdir(parents=True)
+    (model / "blobs").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IntegrityError, match=r"/blobs' leads out of '.*/w'$") as caught:
+        bring(pin)
+    assert caught.value.hint == "remove the link"
+    assert not [call for call in server.calls if "/resolve/" in call.path]
+    (model / "blobs").unlink()
+    (model / "blobs").symlink_to("../other")
+    (tmp_path / "w/other").mkdir()
+    assert bring(pin).ok
 
 
 def test_callers_at_the_same_time_fetch_once(

@@ -1,8 +1,12 @@
 """Models on a disk against the lock (cases 16, 17)."""
 
+import errno
 import json
+import mmap
 import os
+import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,9 @@ from tests.models.worlds import (
     told,
 )
 
+TICK = 0.05
+"""Seconds: the kernel gives times to files by a clock with coarse ticks."""
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -51,6 +58,31 @@ def test_a_model_that_is_what_was_locked_is_in_order(root: Path, store: MemorySt
         State.UNHASHED: 0,
     }
     assert (progress.total, progress.done, found.hashed) == (TOTAL, TOTAL, TOTAL)
+
+
+def test_the_largest_file_is_hashed_first(root: Path, store: MemoryStore) -> None:
+    """Then threads end together."""
+    hashed: list[int] = []
+
+    class Noting(Counting):
+        def advance(self, count: int) -> None:
+            hashed.append(count)
+
+    checked(PIN, root, store, progress=Noting(), threads=1)
+    sizes = sorted((len(data) for data in tiny().values()), reverse=True)
+    assert hashed == sizes
+    assert len(set(sizes)) == 4
+
+
+def test_the_size_of_a_model_is_that_of_its_files_where_the_lock_has_none(
+    root: Path, store: MemoryStore
+) -> None:
+    files = tuple(replace(file, size=None) for file in PIN.files)
+    found = checked(replace(PIN, files=files), root, store)
+    assert (found.ok, found.size) == (True, TOTAL)
+    (root / SHARDS[0]).unlink()
+    found = checked(replace(PIN, files=files), root, store)
+    assert found.size == TOTAL - len(tiny()[SHARDS[0]])
 
 
 def test_each_kind_of_difference_is_counted_by_itself(root: Path, store: MemoryStore) -> None:
@@ -126,6 +158,75 @@ def test_a_changed_byte_is_found_also_where_the_mtime_was_set_back(
     found = checked(PIN, root, store)
     assert told(found) == {SHARDS[0]: "wrong"}
     assert found.hashed == before.st_size
+
+
+def gives_mapped_writes_a_time(path: Path) -> bool:
+    """Whether a file system tells of a write to a page that is on the disk already."""
+    path.write_bytes(b"0")
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[0] = ord("1")
+        os.fsync(file.fileno())
+        before = path.stat().st_ctime_ns
+        time.sleep(TICK)
+        mapped[0] = ord("2")
+        return path.stat().st_ctime_ns != before
+
+
+def test_a_byte_that_is_changed_by_a_mapping_that_stayed_open_is_found(
+    root: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that was written to gives no time to the next write before it is on the disk."""
+    monkeypatch.setattr("builder.models.verify.silent_devices", silent_devices)
+    path = root / SHARDS[0]
+    told_of = gives_mapped_writes_a_time(root.parent / "other")
+    if path.stat().st_dev not in silent_devices() and not told_of:
+        pytest.skip("this file system never gives a time to what is written to a mapping")
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[-1] = mapped[-1]
+        assert checked(PIN, root, store).ok
+        time.sleep(TICK)
+        mapped[-1] = ord("X")
+        assert told(checked(PIN, root, store)) == {SHARDS[0]: "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [(errno.EIO, {SHARDS[0]: "wrong"}), (errno.EROFS, {}), (errno.EINVAL, {})],
+)
+def test_bytes_that_did_not_reach_the_disk_are_wrong(
+    root: Path,
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    state: dict[str, str],
+) -> None:
+    """Where it fails for want of something to write, the file is what is read."""
+    bad = (root / SHARDS[0]).stat().st_ino
+
+    def fsync(descriptor: int) -> None:
+        if os.fstat(descriptor).st_ino == bad:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    found = checked(PIN, root, store)
+    assert told(found) == state
+    assert [file.detail for file in found.files if file.state == "wrong"] == [
+        "cannot be read: Input/output error" for _ in state
+    ]
+
+
+def test_directories_may_be_nested_deeper_than_calls(root: Path, store: MemoryStore) -> None:
+    deep = root
+    try:
+        for _ in range(sys.getrecursionlimit()):
+            deep /= "d"
+            deep.mkdir()
+        file = deep / "x"
+        file.write_bytes(b"")
+        assert told(checked(PIN, root, store)) == {str(file.relative_to(root)): "extra"}
+    finally:
+        (deep / "x").unlink(missing_ok=True)
+        os.removedirs(deep)  # no recursion either, as rmtree has
 
 
 def test_a_file_in_the_place_of_another_is_hashed_anew(root: Path, store: MemoryStore) -> None:
@@ -368,6 +469,26 @@ def test_an_interrupt_ends_what_is_under_way() -> None:
     assert threading.active_count() == before
 
 
+def test_what_was_not_begun_before_an_interrupt_is_not_begun() -> None:
+    begun: list[int] = []
+    under_way = threading.Event()
+
+    def work(crew: Crew, number: int) -> None:
+        begun.append(number)
+        under_way.set()
+        while True:
+            crew.advance(1)
+
+    def interrupted() -> None:
+        with at_once(work, range(50), task=Counting(), threads=1):
+            assert under_way.wait(10)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert begun == [0]
+
+
 @pytest.mark.parametrize("target", ["{root}/real.json", "../tiny/real.json"])
 def test_a_link_that_leads_elsewhere_under_another_name_is_wrong(
     root: Path, store: MemoryStore, target: str
@@ -436,6 +557,7 @@ a line of a later kernel
         ("vfat", False),
         ("fuse.sshfs", False),
         ("fuse", False),
+        ("tmpfs", False),
     ],
 )
 def test_where_no_time_of_change_is_told_nothing_is_remembered(

@@ -1,5 +1,6 @@
 """Blobs on their way here: redirects, resumption, and what ends them (case 23)."""
 
+import logging
 import random
 
 import pytest
@@ -8,7 +9,7 @@ from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration
 from builder.adapters.registry.request import follow
 from builder.digest import Digest
-from builder.errors import GoneError, IntegrityError, NetworkError
+from builder.errors import GoneError, IntegrityError, NetworkError, OfflineError
 from builder.oci import Descriptor
 from builder.reference import Reference
 from tests.registry.conftest import Clock, DockerLogin, MakeClient
@@ -326,6 +327,37 @@ def test_the_origin_goes_on_where_the_mirror_broke(
     hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
     assert fetch(make_client(hosts=hosts), registry) == DATA
     assert [call.headers.get("range") for call in registry.calls] == ["bytes=700-"]
+
+
+def test_who_fails_before_the_origin_is_told_with_it(
+    make_client: MakeClient,
+    registry: StandIn,
+    other: StandIn,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry.blobs.clear()
+    other.on("GET", ".*", Reply(status=410), forever=True)
+    hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
+    what = f"{registry.host}/team/app: blob {BLOB.digest}"
+    with caplog.at_level(logging.INFO), pytest.raises(GoneError) as caught:
+        fetch(make_client(hosts=hosts), registry)
+    assert caught.value.message.startswith(f"{what}: {registry.host} answered 404 Not Found")
+    before = f"{what}: {other.host} answered 410 Gone"
+    assert caught.value.hint == (
+        f"it was deleted upstream, or never was there; before it, {before}"
+    )
+    assert f"going on without a mirror: {before}" in caplog.messages
+
+
+def test_offline_no_mirror_is_asked_for_a_blob(
+    make_client: MakeClient, registry: StandIn, other: StandIn
+) -> None:
+    hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
+    with pytest.raises(OfflineError) as caught:
+        fetch(make_client(hosts=hosts, offline=True), registry)
+    assert caught.value.message.endswith(f"--offline forbids to ask http://{other.host}{path()}")
+    assert caught.value.hint == "run once without --offline"
+    assert (registry.calls, other.calls) == ([], [])
 
 
 class TestRange:
