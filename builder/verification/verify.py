@@ -27,7 +27,7 @@ from builder.verification.chain import (
     check_files,
     layers_of,
 )
-from builder.verification.vouched import Examined, Vouched, examine
+from builder.verification.vouched import Examined, Vouched, by_repository, examine
 
 IMAGE = "image"
 """What is demanded of the image itself: that somebody says "this is it", in any form."""
@@ -103,13 +103,13 @@ def verify(
     known = tuple(keys)
     collected = collect(image, place)
     examined = examine(collected.found, known)
-    at = place.at(image)
+    at, unread = place.at(image), _unread(collected.refused)
     if not collected.found:
         raise UnsignedError(
-            f"{at}: nobody signed it{_unread(collected.refused)}",
+            f"{at}: nobody signed it{unread}",
             hint="builder sign signs what was built here; skopeo copy leaves signatures behind",
         )
-    claims, told = _claims(examined, demanded, enough, unread=_unread(collected.refused), at=at)
+    claims, told = _claims(image, examined, demanded, enough, unread=unread, at=at)
     layers: tuple[SaidLayer, ...] = ()
     if Kind.MANIFEST in demanded:
         layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
@@ -127,7 +127,13 @@ def verify(
 
 
 def _claims(
-    examined: Examined, demanded: Sequence[Kind], enough: Enough, *, unread: str, at: str
+    image: Digest,
+    examined: Examined,
+    demanded: Sequence[Kind],
+    enough: Enough,
+    *,
+    unread: str,
+    at: str,
 ) -> tuple[Mapping[str, Vouched], tuple[str, ...]]:
     """What vouches for each thing that is demanded, and what is to be told of it."""
     # Only what says so is a signature of the image: that somebody scanned it, or said how it was
@@ -139,6 +145,8 @@ def _claims(
         said = [item for item in examined.vouched if item.predicate_type in types]
         if not said:
             raise _missing(what, examined, unread, at=at)
+        if what == IMAGE:
+            said = [*by_repository(image, said)]
         claims[what], remarks = _best(what, said, enough)
         told |= dict.fromkeys(remarks)
     return claims, tuple(told)
