@@ -119,14 +119,17 @@ def _public_keys(settings: Settings, given: tuple[str, ...]) -> Mapping[str, "Pu
     from builder.adapters.keys.signers import read_public_file
     from builder.cli.keyring import directory_of
 
-    found = {}
+    directory, found = directory_of(settings), {}
     for item in given:
         name, equals, file = item.partition("=")
         if name in found:
             raise UsageError(f"--key: {name!r} is given twice", hint="each key has one name")
-        found[name] = (
-            read_public_file(Path(file)) if equals else directory_of(settings).entry(name).public
-        )
+        if equals:
+            found[name] = read_public_file(Path(file))
+            continue
+        entry = directory.entry(name)
+        entry.refuse_revoked("begin")
+        found[name] = entry.public
     return found
 
 
