@@ -119,17 +119,14 @@ def _public_keys(settings: Settings, given: tuple[str, ...]) -> Mapping[str, "Pu
     from builder.adapters.keys.signers import read_public_file
     from builder.cli.keyring import directory_of
 
-    directory, found = directory_of(settings), {}
+    found = {}
     for item in given:
         name, equals, file = item.partition("=")
         if name in found:
             raise UsageError(f"--key: {name!r} is given twice", hint="each key has one name")
-        if equals:
-            found[name] = read_public_file(Path(file))
-            continue
-        entry = directory.entry(name)
-        entry.refuse_revoked("begin")
-        found[name] = entry.public
+        found[name] = (
+            read_public_file(Path(file)) if equals else directory_of(settings).entry(name).public
+        )
     return found
 
 

@@ -33,7 +33,6 @@ def by_keys(names: Sequence[str], site: Site) -> Trusted:
 
     Raises:
         UsageError: There is neither a file nor a key of a name.
-        PolicyError: The owner of that key has revoked it.
         IntegrityError: It is no public key.
     """
     given = tuple(_public(name, site) for name in names)
@@ -47,9 +46,7 @@ def _public(name: str, site: Site) -> PublicKey:
     directory = directory_of(site.settings)
     own = name.removesuffix(".pub")
     if NAME.fullmatch(own) and directory.has(own):
-        entry = directory.entry(own)
-        entry.refuse_revoked("verify")
-        return entry.public
+        return directory.entry(own).public
     raise UsageError(
         f"--key: there is no file {name!r}, and no key of that name in {directory.path}",
         hint="builder key list has their names",

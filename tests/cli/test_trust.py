@@ -80,17 +80,6 @@ def test_a_policy_is_begun_signed_and_accepted(
     assert tree(project) == before
 
 
-def test_no_policy_is_begun_by_a_key_that_is_revoked(
-    project: Path, builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
-    assert builder("key", "generate", "release", "--allow-plaintext").status == 0
-    assert builder("key", "revoke", "release").status == 0
-    ran = builder("trust", "new", "--key", "release", "--repository", "registry.example/a")
-    refused(ran, 5, "key 'release' is revoked")
-    assert not (project / FILE).exists()
-
-
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_option_of_another_format_is_told(
     form: str, project: Path, builder: Builder, tmp_path: Path

@@ -97,23 +97,6 @@ def test_without_a_project_there_is_no_policy_and_nothing_to_rebuild(
     assert builder("verify", pushed, "--key", key, "--rebuild").status == 3
 
 
-def test_a_key_that_its_owner_revoked_vouches_for_nothing(
-    builder: Builder, pushed: str, key: Path
-) -> None:
-    assert builder("sign", "hello", pushed, "--key", "mine").status == 0
-    assert builder("key", "rotate", "mine").status == 0
-    assert builder("verify", pushed, "--key", "mine").status == 0, "it is superseded, no more"
-    assert builder("key", "revoke", "mine", "--reason", "a lost laptop").status == 0
-    for name in ("mine", "mine.pub"):
-        ran = builder("verify", pushed, "--key", name)
-        assert (ran.status, ran.out, ran.err) == (
-            5,
-            "",
-            "builder: error: key 'mine' is revoked: a lost laptop\n  hint: verify with mine-2\n",
-        )
-    assert builder("verify", pushed, "--key", key).status == 0, "a file has no state"
-
-
 def test_an_index_that_nobody_signed_is_refused_though_its_image_is_signed(
     builder: Builder, registry: ReferrersStandIn, pushed: str, key: Path
 ) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from builder import canonical, durable
 from builder.adapters.keys.files import staged, write_whole
-from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
+from builder.errors import EnvironmentFault, IntegrityError, UsageError
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.value import value
 
@@ -42,22 +42,6 @@ class KeptKey:
     state: KeyState = KeyState.ACTIVE
     successor: str | None = None
     reason: str | None = None
-
-    def refuse_revoked(self, verb: str) -> None:
-        """Refuse a key that its owner revoked.
-
-        Args:
-            verb: What was to be done with it, for the hint.
-
-        Raises:
-            PolicyError: It is one.
-        """
-        if self.state is KeyState.REVOKED:
-            because = f": {self.reason}" if self.reason else ""
-            raise PolicyError(
-                f"key {self.name!r} is revoked{because}",
-                hint=f"{verb} with {self.successor or 'another key'}",
-            )
 
 
 def keys_directory(environment: Mapping[str, str]) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from builder.adapters.given_file import read_given
 from builder.adapters.keys.command import CommandSigner
-from builder.adapters.keys.directory import NAME, KeyDirectory
+from builder.adapters.keys.directory import NAME, KeyDirectory, KeyState
 from builder.adapters.keys.files import read_private_file
 from builder.adapters.keys.passwords import Passwords
-from builder.errors import IntegrityError, UsageError
+from builder.errors import IntegrityError, PolicyError, UsageError
 from builder.keys.private import PrivateKey, is_encrypted, read_private_key
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.keys.signer import Signer
@@ -85,7 +85,12 @@ class Keyring:
 
     def _of_name(self, name: str) -> PrivateKey:
         entry = self._directory.entry(name)
-        entry.refuse_revoked("sign")
+        if entry.state is KeyState.REVOKED:
+            because = f": {entry.reason}" if entry.reason else ""
+            raise PolicyError(
+                f"key {name!r} is revoked{because}",
+                hint=f"sign with {entry.successor or 'another key'}",
+            )
         key = self.of_file(self._directory.private(name))
         if key.public != entry.public:
             raise IntegrityError(
