@@ -36,7 +36,7 @@ AtHand = Callable[[Digest], Iterator[bytes] | None]
 """The bytes of a blob, ``None`` where they are not here. Nobody has verified them."""
 
 Enough = Callable[[str, Sequence[PublicKey]], Counted]
-"""Which of these keys count for something that is demanded (:data:`IMAGE`, or a predicate's kind).
+"""Which of these keys count for something that is demanded; the text says what, and of which image.
 Raises UntrustedError, or another PolicyError, where they are not enough."""
 
 
@@ -147,7 +147,7 @@ def _claims(
             raise _missing(what, examined, unread, at=at)
         if what == IMAGE:
             said = [*by_repository(image, said)]
-        claims[what], remarks = _best(what, said, enough)
+        claims[what], remarks = _best(f"{at}: {what}", said, enough)
         told |= dict.fromkeys(remarks)
     return claims, tuple(told)
 
@@ -161,7 +161,7 @@ def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int | None:
     return check_files(layer, index_of(layer, chunks, at=at), at=at)
 
 
-def _best(what: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, tuple[str, ...]]:
+def _best(at: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, tuple[str, ...]]:
     """What enough keys vouch for, with those that count alone, and what is to be told of others. Of
     two that differ neither is taken for the other: each needs its own keys. That others say
     something else, too, is no refusal: whoever has a key that counts no more could make every image
@@ -169,7 +169,7 @@ def _best(what: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, 
     refusals = []
     for item in sorted(said, key=lambda item: -len(item.keys)):
         try:
-            counted = enough(what, item.keys)
+            counted = enough(at, item.keys)
         except PolicyError as error:
             refusals.append(error)
         else:
