@@ -47,7 +47,10 @@ _REFUSAL_LIMIT = 64 << 10
 _LESS = "wait, or log in with HF_TOKEN: the hub allows more to known users"
 _ELSEWHERE = "try again; HF_ENDPOINT can name another hub to ask"
 _LOOK = "look at the page of the model; files that are here can still be verified"
-_SQUASHED = "its history was squashed; bump the pin to what is there. Files that are here can still be verified"
+_SQUASHED = (
+    "its history was squashed; bump the pin to what is there. Files that are here can still be"
+    " verified"
+)
 _NO_BRANCH = "the page of the model lists its branches and tags; a commit is 40 hex digits"
 
 
