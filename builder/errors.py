@@ -172,7 +172,9 @@ class NetworkError(BuilderError):
     """Upstream could not be asked: no route, a time-out, a server error, a broken transfer."""
 
     exit_status = 8
-    usual_hint: ClassVar[str | None] = "try again; builder.yaml can name another place to ask"
+    usual_hint: ClassVar[str | None] = (
+        "try again; builder.yaml can name another place to ask: mirrors, registries, forges"
+    )
 
 
 class AuthError(NetworkError):

@@ -49,9 +49,10 @@ _LESS = "wait, or log in with HF_TOKEN: the hub allows more to known users"
 _ELSEWHERE = "try again; HF_ENDPOINT can name another hub to ask"
 _LOOK = "look at the page of the model; files that are here can still be verified"
 _SQUASHED = (
-    "its history was squashed, or the branch or tag was removed; bump the pin to what is there."
-    " Files that are here can still be verified"
+    "its history was squashed; bump the pin to what is there. Files that are here can still be"
+    " verified"
 )
+_NO_BRANCH = "the page of the model lists its branches and tags; a commit is 40 hex digits"
 
 
 class HubClient:
@@ -244,7 +245,8 @@ class HubClient:
         if origin(response.url) != origin(self._settings.endpoint):
             return NetworkError(f"{what}: {said}", hint=_ELSEWHERE)
         if code == "RevisionNotFound":
-            return GoneError(f"{what}: the hub has no revision {revision!r}", hint=_SQUASHED)
+            hint = _SQUASHED if is_commit(revision) else _NO_BRANCH
+            return GoneError(f"{what}: the hub has no revision {revision!r}", hint=hint)
         if code == "EntryNotFound":
             return GoneError(f"{what}: the hub has no such file at {revision!r}", hint=_LOOK)
         if bad_token:

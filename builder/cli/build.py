@@ -97,7 +97,7 @@ def _signing(
         return None
     from builder.cli.layout_reference import LayoutReference
     from builder.cli.places import layout_spot, spot_of
-    from builder.cli.signing import hand_of
+    from builder.cli.signing import image_signer
 
     if push is None and out is None:
         raise UsageError(
@@ -108,7 +108,7 @@ def _signing(
             "--sign has no place for the public half that exec: wants",
             hint="leave it out, then: builder sign VARIANT REF --key exec:COMMAND --public FILE",
         )
-    hand = hand_of(site, key, notation=notation)
+    signer = image_signer(site, key, notation=notation)
 
     def sign(built: Build, world: World) -> None:
         spots = [] if push is None else [spot_of(push, world=world, at="--push")]
@@ -116,7 +116,7 @@ def _signing(
             written = LayoutReference(directory=str(out), name=built.variant.name)
             spots.append(layout_spot(written, at="--out"))
         for spot in spots:
-            click.echo(hand.sign(built.image.digest, spot).text(), err=True)
+            click.echo(signer.sign(built.image.digest, spot).text(), err=True)
 
     return sign
 

@@ -137,7 +137,9 @@ def _refusal(error: BuilderError, bump: Bump) -> BuilderError:
     """The first error, with what can be done about a bump that fails."""
     hint = f"{len(bump.failing)} of {len(bump.trials)} variants fail: {', '.join(bump.failing)}"
     more = "--allow-failing writes it anyway"
-    if any(isinstance(item, UNTRIED) for item in bump.errors):
+    if not bump.changes:
+        more = "the lock is as it was: --allow-failing has nothing to write"
+    elif any(isinstance(item, UNTRIED) for item in bump.errors):
         more = "what could not be tried is not written with --allow-failing, either"
     error.hint = "; ".join(filter(None, (error.hint, hint, more)))
     return error

@@ -91,7 +91,10 @@ def _of_policy(site: Site) -> "tuple[Sequence[PublicKey], Enough]":
     from builder.trust.judge import Kind, judge, public_keys, role_of
 
     if isinstance(why := role_of(policy, Kind.MODEL, None), str):
-        raise UntrustedError(why, hint="give it one, or a public key with --key")
+        raise UntrustedError(
+            why,
+            hint="builder trust new begins a version that can have one; --key FILE goes without",
+        )
 
     def enough(at: str, signatures: "Sequence[ModelSignature]") -> None:
         judge(

@@ -28,11 +28,11 @@ _SHOWN = 20
 _FETCHED_AT_ONCE = 4
 
 
-def _directory(*, exists: bool, required: bool = True) -> Callable[[Any], Any]:
+def _directory(*, required: bool) -> Callable[[Any], Any]:
     return click.option(
         "--dir",
         "root",
-        type=NamedPath(exists=exists, file_okay=False, path_type=Path),
+        type=NamedPath(file_okay=False, path_type=Path),
         required=required,
         metavar="DIR",
         help="The model's directory (of several, one with a directory for each), or the hub's"
@@ -52,7 +52,7 @@ def command() -> None:
 
 @command.command("fetch")
 @VARIANT
-@_directory(exists=False)
+@_directory(required=True)
 @click.option("--cache", is_flag=True, help="Lay DIR out as the hub's cache, whatever it is now.")
 @signed.SIGNATURE
 @signed.KEY
@@ -95,7 +95,7 @@ def fetch(
 
 @command.command("verify")
 @click.argument("variant", required=False, metavar="[VARIANT]", shell_complete=variant_names)
-@_directory(exists=True, required=False)
+@_directory(required=False)
 @click.option(
     "--compose",
     "files",
@@ -150,11 +150,20 @@ def verify(
     if files and (variant, root) == (None, None):
         _verify_compose(site, files, services, checked)
     elif variant is not None and root is not None and not files and not services:
+        _refuse_missing(root, variant)
         _conclude(settings, {"variant": variant}, checked(_models(site, variant, root)))
     else:
         raise UsageError(
             "models verify takes a variant and --dir, or --compose with or without --service",
             hint="builder models verify VARIANT --dir DIR, or builder models verify --compose FILE",
+        )
+
+
+def _refuse_missing(root: Path, variant: str) -> None:
+    if not root.is_dir():
+        raise UsageError(
+            f"--dir: no directory {str(root)!r}",
+            hint=f"builder models fetch {variant} --dir DIR brings the files",
         )
 
 

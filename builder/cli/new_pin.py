@@ -71,13 +71,14 @@ def _left_alone(pin: Pin) -> Iterator[str]:
     match pin:
         case ImagePin(tags=None):
             yield (
-                f"{pin.name} follows one tag: bump moves it once that names another image, and"
-                " nightly leaves it alone; tags under follows (--tags) are what it looks among"
+                f"{pin.name} follows one tag: builder bump moves it once that names another image,"
+                " and builder nightly leaves it alone; tags under follows (--tags) are what it"
+                " looks among"
             )
         case GenesisPin(follows=None) | SourcePin(follows=None):
             yield (
-                f"{pin.name} follows nothing: a bump of it needs a target, and nightly leaves it"
-                " alone; ref under follows (--ref) says what it follows"
+                f"{pin.name} follows nothing: builder bump needs a target, and builder nightly"
+                " leaves it alone; ref under follows (--ref) says what it follows"
             )
         case _:
             return

@@ -7,7 +7,7 @@ import click
 from builder.cli import show
 from builder.cli.key_options import ALLOW_PLAINTEXT, NOTATION, PUBLIC
 from builder.cli.places import spot_of
-from builder.cli.signing import hand_of
+from builder.cli.signing import image_signer
 from builder.cli.site import Site, project_command, variant_names
 
 
@@ -40,9 +40,11 @@ def command(
     and others read. What is there already is left alone. Then it is verified with the public key.
     """
     image = site.image(name)
-    hand = hand_of(site, key, public=public, allow_plaintext=allow_plaintext, notation=notation)
+    signer = image_signer(
+        site, key, public=public, allow_plaintext=allow_plaintext, notation=notation
+    )
     with site.at_work() as world:
-        signed = hand.sign(image, spot_of(where, world=world, at="REF"))
+        signed = signer.sign(image, spot_of(where, world=world, at="REF"))
     aside = [*signed.aside()]
     if by_policy := signed.policy_commands():
         aside += ["by the project's trust.yaml (builder trust new begins one):", *by_policy]

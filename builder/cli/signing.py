@@ -125,8 +125,8 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hand:
-    """Who signs. ``key`` is what the person calls the signer."""
+class ImageSigner:
+    """A signer of images with all that is said of them. ``key`` is what a person calls it."""
 
     site: Site
     key: str
@@ -163,18 +163,18 @@ class Hand:
         )
 
 
-def hand_of(
+def image_signer(
     site: Site,
     key: str,
     *,
     public: Path | None = None,
     allow_plaintext: bool = False,
     notation: Path | None = None,
-) -> Hand:
+) -> ImageSigner:
     """The signer that a person names, with a certificate for Notation. Whoever builds opens it
     first: a wrong password, or a certificate that does not fit, is known before hours of work."""
     signer = keyring_of(site.settings, allow_plaintext=allow_plaintext).signer(key, public=public)
-    return Hand(
+    return ImageSigner(
         site=site,
         key=key,
         signer=signer,

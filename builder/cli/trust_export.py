@@ -63,9 +63,15 @@ def export(
     """
     site = Site(settings)
     if reject and form not in ("containers", "kyverno"):
-        raise UsageError("--reject is for --format containers and kyverno")
+        raise UsageError(
+            f"--reject is for --format containers and kyverno, got {form}",
+            hint=f"leave it out: what no scope has is refused by {form} in any case",
+        )
     if certificates and form != "notation":
-        raise UsageError("--certificate is for --format notation")
+        raise UsageError(
+            f"--certificate is for --format notation, got {form}",
+            hint="leave it out: the others go by the keys of the policy",
+        )
     made = _notation(site, certificates) if form == "notation" else _made(site, form, reject=reject)
     _write(out, made.files)
     show.result(
@@ -134,7 +140,9 @@ def _program() -> PurePosixPath:
 def _write(out: Path, files: dict[str, bytes]) -> None:
     for name in files:
         if os.path.lexists(out / name):
-            raise UsageError(f"{out / name}: is there already", hint="give another directory")
+            raise UsageError(
+                f"{out / name}: is there already", hint="remove it, or give another directory"
+            )
     with ExitStack() as undo, durable.writing(out):
         for name, data in files.items():
             path = out / name

@@ -50,7 +50,8 @@ def trusting(site: Site) -> "Policy":
         raise UsageError("no key is trusted: there is no project here", hint=f"{_HINT}, or -C DIR")
     policy = site.project.policy(today=site.today)
     if policy is None:
-        raise UsageError(f"no key is trusted: the project has no {FILE}", hint=_HINT)
+        hint = f"{_HINT}, or begin one: builder trust new"
+        raise UsageError(f"no key is trusted: the project has no {FILE}", hint=hint)
     return policy
 
 

@@ -11,6 +11,7 @@ from builder.cli.key_options import PUBLIC
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.cli.trust_policy import holding, latest
+from builder.cli.world import memory_of
 from builder.errors import ProjectError, UsageError
 from builder.lock import codec
 from builder.trust.names import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from builder.keys.signer import Signer
     from builder.trust.chain import Text
     from builder.trust.model import Policy, TrustedKey
+
+_NEXT = f"next: commit {FILE} and {FILE}{SIGNATURES}, then on each machine: builder trust init"
 
 
 @click.command("sign")
@@ -91,9 +94,11 @@ def _tell_signed(
     """Who has signed, by the version's own root and by that of the one before it."""
     have = _have(policy, after)
     told = [f"{file}: version {policy.version} is {_told(policy, have, 'root keys')}"]
+    counts = len(have) >= policy.root.threshold
     document: dict[str, Any] = {"signed_by": have, "threshold": policy.root.threshold}
     for old in before:
         of_old = _have(old, after)
+        counts = counts and len(of_old) >= old.root.threshold
         document["before"] = {
             "version": old.version,
             "signed_by": of_old,
@@ -109,6 +114,7 @@ def _tell_signed(
             **document,
         },
         "\n".join(told),
+        aside=None if not counts or memory_of(site.settings).path.exists() else _NEXT,
     )
 
 
@@ -136,7 +142,10 @@ def _sign_waivers(site: Site, signer: "Signer", names: tuple[str, ...]) -> None:
     policy = holding(site)
     role = policy.roles.get(WAIVER)
     if role is None:
-        raise ProjectError(f"{FILE}: no role {WAIVER!r}, so that nobody's signature would count")
+        raise ProjectError(
+            f"{FILE}: no role {WAIVER!r}, so that nobody's signature would count",
+            hint="builder trust new begins a version that can have one",
+        )
     _one_of(list(policy.keys_of(role)), signer.public, WAIVER)
     known = site.project.waivers
     for name in names:

@@ -3,6 +3,8 @@
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from io import FileIO
 
 from builder import canonical
 from builder.digest import Digest
@@ -79,12 +81,19 @@ def judge(
     return tuple(findings)
 
 
-def _header(place: Place, path: str, *, at: str) -> Header:
+@contextmanager
+def _opened(place: Place, path: str, *, at: str) -> Iterator[tuple[FileIO, int]]:
+    """A file of the model, with its size."""
     real = place.find(path)
     if real is None:
         raise IntegrityError(f"{at}: {path}: gone while the model was verified")
     with place.open(real) as (file, identity):
-        return read_header(file, size=identity.size, at=f"{at}: {path}")
+        yield file, identity.size
+
+
+def _header(place: Place, path: str, *, at: str) -> Header:
+    with _opened(place, path, at=at) as (file, size):
+        return read_header(file, size=size, at=f"{at}: {path}")
 
 
 def _named(
@@ -115,10 +124,7 @@ def _lost(pin: ModelPin, index: ShardIndex, headers: Mapping[str, Header]) -> It
 
 
 def _index(place: Place, path: str, *, at: str) -> ShardIndex:
-    real = place.find(path)
-    if real is None:
-        raise IntegrityError(f"{at}: {path}: gone while the model was verified")
-    with place.open(real) as (file, identity):
-        if identity.size > LIMIT:
-            raise IntegrityError(f"{at}: {path}: {identity.size} bytes, the limit is {LIMIT}")
+    with _opened(place, path, at=at) as (file, size):
+        if size > LIMIT:
+            raise IntegrityError(f"{at}: {path}: {size} bytes, the limit is {LIMIT}")
         return read_index(file.read(), path=path, at=at)

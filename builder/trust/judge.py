@@ -192,8 +192,9 @@ def role_of(policy: Policy, kind: Kind, repository: Reference | None) -> Role | 
     scope = scope_of(policy, repository)
     if scope is not None:
         return policy.roles[scope.role]
-    where = "an image of no repository" if repository is None else repository.name
-    return f"no scope in {FILE} has {where}"
+    if repository is None:
+        return f"no scope in {FILE} has an image of no repository, as in a layout: '*' would"
+    return f"no scope in {FILE} has {repository.name}"
 
 
 def _state(key: TrustedKey, today: date) -> Outcome:

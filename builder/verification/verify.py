@@ -27,7 +27,7 @@ from builder.verification.chain import (
     check_files,
     layers_of,
 )
-from builder.verification.vouched import Examined, Vouched, examine
+from builder.verification.vouched import Examined, Vouched, by_repository, examine
 
 IMAGE = "image"
 """What is demanded of the image itself: that somebody says "this is it", in any form."""
@@ -36,7 +36,7 @@ AtHand = Callable[[Digest], Iterator[bytes] | None]
 """The bytes of a blob, ``None`` where they are not here. Nobody has verified them."""
 
 Enough = Callable[[str, Sequence[PublicKey]], Counted]
-"""Which of these keys count for something that is demanded (:data:`IMAGE`, or a predicate's kind).
+"""Which of these keys count for something that is demanded; the text says what, and of which image.
 Raises UntrustedError, or another PolicyError, where they are not enough."""
 
 
@@ -103,13 +103,13 @@ def verify(
     known = tuple(keys)
     collected = collect(image, place)
     examined = examine(collected.found, known)
-    at = place.at(image)
+    at, unread = place.at(image), _unread(collected.refused)
     if not collected.found:
         raise UnsignedError(
-            f"{at}: nobody signed it{_unread(collected.refused)}",
+            f"{at}: nobody signed it{unread}",
             hint="builder sign signs what was built here; skopeo copy leaves signatures behind",
         )
-    claims, told = _claims(examined, demanded, enough, unread=_unread(collected.refused), at=at)
+    claims, told = _claims(image, examined, demanded, enough, unread=unread, at=at)
     layers: tuple[SaidLayer, ...] = ()
     if Kind.MANIFEST in demanded:
         layers = _held(image, claims[str(Kind.MANIFEST)], place, at=at)
@@ -127,7 +127,13 @@ def verify(
 
 
 def _claims(
-    examined: Examined, demanded: Sequence[Kind], enough: Enough, *, unread: str, at: str
+    image: Digest,
+    examined: Examined,
+    demanded: Sequence[Kind],
+    enough: Enough,
+    *,
+    unread: str,
+    at: str,
 ) -> tuple[Mapping[str, Vouched], tuple[str, ...]]:
     """What vouches for each thing that is demanded, and what is to be told of it."""
     # Only what says so is a signature of the image: that somebody scanned it, or said how it was
@@ -139,7 +145,9 @@ def _claims(
         said = [item for item in examined.vouched if item.predicate_type in types]
         if not said:
             raise _missing(what, examined, unread, at=at)
-        claims[what], remarks = _best(what, said, enough)
+        if what == IMAGE:
+            said = [*by_repository(image, said)]
+        claims[what], remarks = _best(f"{at}: {what}", said, enough)
         told |= dict.fromkeys(remarks)
     return claims, tuple(told)
 
@@ -153,7 +161,7 @@ def _files(layer: SaidLayer, at_hand: AtHand, *, at: str) -> int | None:
     return check_files(layer, index_of(layer, chunks, at=at), at=at)
 
 
-def _best(what: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, tuple[str, ...]]:
+def _best(at: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, tuple[str, ...]]:
     """What enough keys vouch for, with those that count alone, and what is to be told of others. Of
     two that differ neither is taken for the other: each needs its own keys. That others say
     something else, too, is no refusal: whoever has a key that counts no more could make every image
@@ -161,7 +169,7 @@ def _best(what: str, said: Sequence[Vouched], enough: Enough) -> tuple[Vouched, 
     refusals = []
     for item in sorted(said, key=lambda item: -len(item.keys)):
         try:
-            counted = enough(what, item.keys)
+            counted = enough(at, item.keys)
         except PolicyError as error:
             refusals.append(error)
         else:

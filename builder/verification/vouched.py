@@ -1,8 +1,11 @@
 """What keys vouch for, among all the signatures that lie beside an image."""
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from builder.attest.statement import Statement
+from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.keys.public import PublicKey
 from builder.signatures.found import Found, Said
@@ -68,3 +71,34 @@ def examine(found: Sequence[Found], keys: Iterable[PublicKey]) -> Examined:
             continue
         vouched.append(Vouched(said=said, keys=tuple(held)))
     return Examined(vouched=tuple(vouched), doubtful=tuple(doubtful), strangers=strangers)
+
+
+def by_repository(image: Digest, said: Iterable[Vouched]) -> tuple[Vouched, ...]:
+    """What says no more than "this is the image", each repository's together: a signature is for a
+    repository and a digest, so that keys add up whatever the form and the tag that they signed. One
+    that says more beside it needs its own keys.
+
+    Args:
+        image: What all of it is about.
+    """
+    found: dict[tuple[str, str], Vouched] = {}
+    for item in said:
+        what = _repository(image, item.said), _more(item.said)
+        first = found.get(what, item)
+        found[what] = replace(first, keys=tuple(dict.fromkeys((*first.keys, *item.keys))))
+    return tuple(found.values())
+
+
+def _repository(image: Digest, said: Said) -> str:
+    """What the image is called, without a tag and without a digest; empty where it has no name."""
+    if isinstance(said, Statement):
+        name = next(subject.name for subject in said.subjects if subject.digest == image)
+    else:
+        name = said.reference
+    name = name.partition("@")[0]
+    repository, _, tag = name.rpartition(":")
+    return repository if repository and "/" not in tag else name
+
+
+def _more(said: Said) -> str:
+    return json.dumps(said.predicate if isinstance(said, Statement) else {}, sort_keys=True)

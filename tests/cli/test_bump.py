@@ -111,6 +111,21 @@ def test_the_same_again_changes_nothing(builder: Builder, project: Path) -> None
     assert tree(project) == before
 
 
+def test_where_nothing_moves_there_is_nothing_to_write_anyway(
+    builder: Builder, project: Path
+) -> None:
+    assert builder("bump", "genesis", "demo-patches", NEW).status == 0
+    break_the_demo(project)
+    before = tree(project)
+    for option in ((), ("--allow-failing",)):
+        ran = builder("bump", "genesis", "demo-patches", NEW, *option)
+        assert tree(project) == before
+        assert "nothing changes\n" in ran.out
+    ran = builder("bump", "genesis", "demo-patches", NEW)
+    assert ran.status == 6
+    assert ran.err.endswith("; the lock is as it was: --allow-failing has nothing to write\n")
+
+
 def test_a_variant_that_fails_keeps_the_lock_as_it_was(builder: Builder, project: Path) -> None:
     break_the_demo(project)
     before = tree(project)

@@ -35,6 +35,18 @@ def test_a_model_in_order_is_told_in_one_line(builder: Builder, weights: Path) -
     )
 
 
+def test_a_directory_that_is_not_there_yet_is_to_be_fetched(
+    builder: Builder, weights: Path
+) -> None:
+    ran = builder("models", "verify", "hello", "--dir", weights / "none")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == (
+        f"builder: error: --dir: no directory {str(weights / 'none')!r}\n"
+        "  hint: builder models fetch hello --dir DIR brings the files\n"
+    )
+    assert not (weights / "none").exists()
+
+
 def test_the_document_says_what_was_read(builder: Builder, weights: Path) -> None:
     ran = builder("models", "verify", "hello", "--dir", weights, "--json", "-j", "1")
     assert ran.json == {

@@ -161,7 +161,10 @@ def test_an_export_is_written_whole_or_not_at_all(builder: Builder, project: Pat
     out.mkdir()
     (out / "config.toml").symlink_to("/nowhere/else")
     refused(
-        builder(*export, out), 2, f"{out}/config.toml: is there already", "give another directory"
+        builder(*export, out),
+        2,
+        f"{out}/config.toml: is there already",
+        "remove it, or give another directory",
     )
     (out / "config.toml").unlink()
     (out / f".config.toml.{os.getpid()}.tmp").mkdir()  # in the way of the second file

@@ -58,8 +58,12 @@ def test_a_policy_is_begun_signed_and_accepted(
         11,
         "trust.yaml: signed by 1 of 2 root keys of its own",
     )
+    assert "next: " not in ran.err
     ran = builder("trust", "sign", *signing.options("carol", tmp_path), "--json")
     assert ran.json["signed_by"] == ["ada", "carol"]
+    assert builder("trust", "sign", *signing.options("ada", tmp_path)).err == (
+        f"next: commit {FILE} and {BESIDE}, then on each machine: builder trust init\n"
+    )
 
     before = tree(project)
     ran = builder("trust", "init")
@@ -72,7 +76,24 @@ def test_a_policy_is_begun_signed_and_accepted(
     assert builder("trust", "init", "--digest", str(digest)).status == 0
     assert builder("trust", "show", "--json").json["accepted"] is True
     assert builder("trust", "check").out == "nothing to report\n"
+    assert builder("trust", "sign", *signing.options("ada", tmp_path)).err == ""
     assert tree(project) == before
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_option_of_another_format_is_told(
+    form: str, project: Path, builder: Builder, tmp_path: Path
+) -> None:
+    write(project, "ada", "bob")
+    export = ("trust", "export", "--format", form, "--out", tmp_path / "out")
+    if form not in ("containers", "kyverno"):
+        ran = builder(*export, "--reject")
+        refused(ran, 2, f"--reject is for --format containers and kyverno, got {form}")
+        assert f"leave it out: what no scope has is refused by {form} in any case" in ran.err
+    if form != "notation":
+        ran = builder(*export, "--certificate", project / FILE)
+        refused(ran, 2, f"--certificate is for --format notation, got {form}")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_digest_that_is_another_accepts_nothing(project: Path, builder: Builder) -> None:

@@ -69,6 +69,7 @@ JSON = {
     "waive": [f"waive {ON_A_BASE} --list"],
     "bump": ["bump genesis demo-patches --dry-run"],
     "accept": ["accept demo"],
+    "patches": ["patches demo"],
     "why": ["why demo vllm/spec_decode/mtp.py", f"why {ON_A_BASE} demo vllm/config.py"],
     "explain": [f"explain {ON_A_BASE} tiny demo"],
     "push": ["push demo registry.example/acme/vllm:demo"],
@@ -83,6 +84,25 @@ JSON = {
         "key certificate ci --subject CN=ci,O=Acme,ST=Berlin,C=DE --allow-plaintext",
         "key revoke ci",
     ],
+    "sign": [
+        "key generate signer",
+        "key certificate signer --subject CN=ci,O=Acme,ST=Berlin,C=DE --out signer.crt",
+        "build demo --out signed",
+        "sign demo oci:signed --key signer --notation signer.crt",
+    ],
+    "verify": ["verify oci:signed --key signer"],
+    "image-verifier": ["image-verifier -name registry.example/acme/vllm:1 -digest latest"],
+    "trust": [
+        f"{ON_A_BASE} trust new --key signer --repository registry.example/acme/vllm",
+        f"{ON_A_BASE} trust sign --key signer",
+        f"{ON_A_BASE} trust init --accept-first",
+        f"{ON_A_BASE} trust show",
+        f"{ON_A_BASE} trust sign --key signer --waiver v7.72.2-on-0.20.2",
+        f"{ON_A_BASE} trust export --format cosign --out policy",
+        f"{ON_A_BASE} trust new",
+        f"{ON_A_BASE} trust sign --key signer",
+        f"{ON_A_BASE} trust forget",
+    ],
     "store": ["store verify", "store gc --dry-run", "store du"],
 }
 
@@ -92,7 +112,9 @@ def test_the_keys_of_json_that_the_page_names_are_there(
     tmp_path: Path, mirrors: dict[str, str]
 ) -> None:
     terminal = Terminal(
-        directory=copy_project(tmp_path / "here"), home=tmp_path / "home", environment=mirrors
+        directory=copy_project(tmp_path / "here"),
+        home=tmp_path / "home",
+        environment=mirrors | {"BUILDER_KEY_PASSWORD": "of-no-worth"},
     )
     terminal.play(
         "$ builder build demo\n"

@@ -161,6 +161,12 @@ def test_what_is_not_there_is_gone(hub: StandInHub, make_client: MakeClient, com
         client.revision(NAME, squashed)
     assert caught.value.message == f"model {NAME}: the hub has no revision {squashed!r}"
     assert "squashed" in str(caught.value.hint)
+    with pytest.raises(GoneError) as caught:
+        client.revision(NAME, "mian")
+    assert caught.value.message == f"model {NAME}: the hub has no revision 'mian'"
+    assert caught.value.hint == (
+        "the page of the model lists its branches and tags; a commit is 40 hex digits"
+    )
     with pytest.raises(GoneError, match="no revision"):
         client.files(NAME, squashed)
     with pytest.raises(GoneError, match=r"README\.md: the hub has no such file"):

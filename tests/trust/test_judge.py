@@ -181,7 +181,7 @@ LISTED = f"grandfathered: [{IMAGE}]\n"
         pytest.param(
             held(policy(), "dan", repository=None),
             Outcome.OUT_OF_SCOPE,
-            "no scope in trust.yaml has an image of no repository",
+            "no scope in trust.yaml has an image of no repository, as in a layout: '*' would",
             id="no repository",
         ),
         pytest.param(

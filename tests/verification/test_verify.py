@@ -1,6 +1,7 @@
 """What is enough, and what is not, among all that lies beside an image."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,12 +13,15 @@ from builder.errors import ExpiredError, UnsignedError, UntrustedError
 from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
 from builder.oci import OCI_MANIFEST, Descriptor
+from builder.signatures.collect import collect
+from builder.signatures.found import Kind as SignatureKind
 from builder.signatures.place import Listed
-from builder.signatures.publish import Signable, publish
+from builder.signatures.publish import SIGNED, Signable, publish
 from builder.sigstore import carriers
 from builder.sigstore.listing import Form
 from builder.statements import PREDICATE_TYPES, Kind
 from builder.verification.verify import any_of, verify
+from builder.verification.vouched import Vouched, by_repository, examine
 from tests.signatures.memory_place import MemoryPlace
 from tests.signers import MemorySigner, p256
 
@@ -77,16 +81,91 @@ def test_where_nothing_is_enough_the_refusal_is_of_what_most_say() -> None:
     place = MemoryPlace()
     signed(place, STOLEN, text="one")
     signed(place, STOLEN, GONE, text="two")
-    with pytest.raises(ExpiredError, match="2 that do not count"):
+    with pytest.raises(ExpiredError) as caught:
         verify(TARGET.digest, place, keys=KNOWN, enough=good_one, demanded=())
+    assert str(caught.value) == f"{place.at(TARGET.digest)}: image: 2 that do not count"
+
+
+def both(what: str, made_by: Sequence[PublicKey]) -> Counted:
+    """A policy that wants two keys."""
+    if len(made_by) < 2:
+        raise UntrustedError(f"{what}: one of two")
+    return Counted(keys=tuple(made_by))
+
+
+def named(place: MemoryPlace, signer: MemorySigner, reference: str) -> None:
+    publish([Signable(image=TARGET, reference=reference)], signer, place)
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours"),
+    [
+        pytest.param("r.test:5000/a/b:1", "r.test:5000/a/b:2", id="under two tags"),
+        pytest.param("r.test:5000/a/b", "r.test:5000/a/b:2", id="one without a tag"),
+        pytest.param(f"r.test/a/b@{TARGET.digest}", "r.test/a/b:2", id="one by digest"),
+    ],
+)
+def test_keys_that_sign_one_image_of_a_repository_add_up(mine: str, yours: str) -> None:
+    """A signature is for a repository and a digest, not for a tag."""
+    place = MemoryPlace()
+    named(place, GOOD, mine)
+    named(place, STOLEN, yours)
+    found = verify(TARGET.digest, place, keys=KNOWN, enough=both, demanded=())
+    assert {*found.claims["image"].keys} == {GOOD.public, STOLEN.public}
+
+
+@pytest.mark.parametrize("hidden", [SignatureKind.SIMPLE_SIGNING, SignatureKind.BUNDLE])
+def test_keys_that_sign_in_different_forms_add_up(hidden: SignatureKind) -> None:
+    """What one key signed as cosign 2 does, and another as cosign 3 does."""
+    place, mine = MemoryPlace(), MemoryPlace()
+    named(mine, GOOD, "r.test/a/b:1")
+    named(place, STOLEN, "r.test/a/b:1")
+    one, other = (
+        [item for item in collect(TARGET.digest, each).found if (item.kind is hidden) == of_hidden]
+        for each, of_hidden in ((mine, False), (place, True))
+    )
+    vouched = examine([*one, *other], KNOWN).vouched
+    (together,) = by_repository(TARGET.digest, vouched)
+    assert {*together.keys} == {GOOD.public, STOLEN.public}
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours"),
+    [
+        pytest.param("r.test/a/b:1", "r.test/a/c:1", id="another repository"),
+        pytest.param("r.test:5000/a:1", "r.test:5001/a:1", id="another port"),
+        pytest.param("r.test:5000/a", "r.test/a", id="a port is no tag"),
+        pytest.param("", "r.test/a:1", id="no name"),
+    ],
+)
+def test_keys_that_sign_for_two_repositories_do_not_add_up(mine: str, yours: str) -> None:
+    place = MemoryPlace()
+    named(place, GOOD, mine)
+    named(place, STOLEN, yours)
+    with pytest.raises(UntrustedError, match="one of two"):
+        verify(TARGET.digest, place, keys=KNOWN, enough=both, demanded=())
+
+
+def test_a_signature_with_numbers_of_its_own_needs_its_own_keys() -> None:
+    """Cosign sign -a, or somebody's own program: also what canonical JSON has no form for."""
+    more = Statement(
+        subjects=(Subject(name="r.test/a/b", digest=TARGET.digest),),
+        predicate_type=SIGNED,
+        predicate={"score": 0.5},
+    )
+    plain = replace(more, predicate={})
+    said_by = [
+        Vouched(said=more, keys=(GOOD.public,)),
+        Vouched(said=plain, keys=(STOLEN.public,)),
+        Vouched(said=more, keys=(GONE.public,)),
+    ]
+    assert [item.keys for item in by_repository(TARGET.digest, said_by)] == [
+        (GOOD.public, GONE.public),
+        (STOLEN.public,),
+    ]
 
 
 def test_keys_that_say_different_things_are_not_added_up() -> None:
-    def both(what: str, made_by: Sequence[PublicKey]) -> Counted:
-        if len(made_by) < 2:
-            raise UntrustedError(f"{what}: one of two")
-        return Counted(keys=tuple(made_by))
-
     place = MemoryPlace()
     signed(place, GOOD, text="one")
     signed(place, STOLEN, text="two")

@@ -13,6 +13,7 @@ FILE = "BUILDER_KEY_PASSWORD_FILE"
 VARIABLES = ("BUILDER_KEY_PASSWORD", "COSIGN_PASSWORD")
 LIMIT = 4096
 
+_AGAIN = "run it again, and type it once more"
 _WITHHELD = "a secret that this job is not given? without it, a person is asked on a terminal"
 
 Ask = Callable[[str, bool], str]
@@ -60,16 +61,18 @@ class Passwords:
 
     @contextmanager
     def opening(self, key: str) -> Iterator[None]:
-        """For what opens a key with a password of ours: where that does not, the error names the
-        place that it came from.
+        """For what opens a key with a password of ours: where that does not, the hint names the
+        place that it came from, or says that it can be typed again.
 
         Raises:
-            PasswordError: As it was raised within, with that place.
+            PasswordError: As it was raised within, with that hint.
         """
         try:
             yield
         except PasswordError as error:
             if self._given is None:
+                if key in self._asked:
+                    error.hint = _AGAIN
                 raise
             password, place = self._given
             if password:

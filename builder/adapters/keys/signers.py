@@ -111,7 +111,10 @@ class Keyring:
 
     def _of_variable(self, name: str) -> PrivateKey:
         if not (text := self._environment.get(name)):
-            raise UsageError(f"env://{name}: no such variable, or it is empty")
+            raise UsageError(
+                f"env://{name}: no such variable, or it is empty",
+                hint="it has the text of a key file, as builder key export --private prints it",
+            )
         return self.of_bytes(os.fsencode(text), at=f"env://{name}")
 
 

@@ -115,3 +115,11 @@ def test_nothing_that_shows_passwords_has_one() -> None:
     passwords = Passwords({"BUILDER_KEY_PASSWORD": "canary"}, ask=None)
     passwords.existing("it")
     assert "canary" not in repr(passwords)
+
+
+def test_what_a_person_mistyped_can_be_typed_again() -> None:
+    passwords = Passwords({}, ask=Person())
+    with pytest.raises(PasswordError) as caught, passwords.opening("a.key"):
+        raise PasswordError(f"a.key: {passwords.existing('a.key')!r} does not open it")
+    assert str(caught.value) == "a.key: b'typed' does not open it"
+    assert caught.value.hint == "run it again, and type it once more"

@@ -208,4 +208,5 @@ def test_what_names_no_key_is_said(
     with pytest.raises(kind) as caught:
         ring(keys, environment=environment).signer(text)
     assert message in str(caught.value)
+    assert caught.value.hint, "it says what to do"
     assert "canary" not in f"{caught.value} {caught.value.hint}"
