@@ -109,7 +109,7 @@ def test_a_bundle_that_names_no_key_has_no_hint() -> None:
         ),
         (
             material(more=1),
-            "expected 'publicKey', and of the rest ['publicKey', 'timestampVerificationData', 'tlog",
+            "expected 'publicKey', and of the rest ['publicKey', 'timestampVerificationData', '",
         ),
         (
             changed(verificationMaterial={"certificate": {"rawBytes": "AA=="}, "tlogEntries": []}),
