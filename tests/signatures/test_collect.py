@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from builder import artifact
-from builder.attest import dsse
+from builder.attest import dsse, statement
 from builder.attest.dsse import Envelope, Signature
+from builder.attest.statement import Statement, Subject
 from builder.digest import Digest
 from builder.errors import IntegrityError
 from builder.oci import OCI_EMPTY, Descriptor, Index, Manifest
@@ -30,6 +31,7 @@ from tests.signers import p256
 
 IMAGE, OTHER = IMAGES[0].manifest.descriptor, IMAGES[1].manifest.descriptor
 SIGNER = p256()
+STRANGER = p256("stranger").public
 TYPE = bundle.MEDIA_TYPE.encode()
 NAME = "example.com/team/app:t"
 
@@ -316,3 +318,78 @@ def test_a_payload_that_cannot_be_read_in_one_way_says_nothing_though_it_is_sign
     assert item.made_by(SIGNER.public)
     with pytest.raises(IntegrityError, match="duplicate key 'optional'"):
         item.read(SIGNER.public)
+
+
+def test_nothing_is_read_for_a_key_that_did_not_sign_it() -> None:
+    for item in collect(IMAGE.digest, signed()).found:
+        with pytest.raises(IntegrityError) as caught:
+            item.read(STRANGER)
+        assert caught.value.message.endswith(f": not a signature of {STRANGER.fingerprint}")
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ""), (4, " and 1 more")])
+def test_what_a_statement_is_about_instead_is_told(count: int, more: str) -> None:
+    others = [Digest.of(b"%d" % number) for number in range(count)]
+    bare = statement.envelope(
+        Statement(
+            subjects=tuple(Subject(name="x", digest=item) for item in others),
+            predicate_type="https://p",
+            predicate={},
+        )
+    )
+    signature = Signature(keyid="", sig=SIGNER.sign(bare.signed))
+    place = MemoryPlace()
+    att(place, dsse.encode(replace(bare, signatures=(signature,))))
+    (found,) = collect(IMAGE.digest, place).found
+    with pytest.raises(IntegrityError) as caught:
+        found.read(SIGNER.public)
+    told = f": {', '.join(map(str, others[:3]))}{more}"
+    assert caught.value.message.endswith(told)
+
+
+def test_a_layer_of_another_type_is_passed_by() -> None:
+    """Neither a signature nor something that should be one."""
+    place = signed()
+    sig(place, b"{}", media_type="application/json")
+    att(place, b"{}", media_type="application/json")
+    collected = collect(IMAGE.digest, place)
+    assert (good(collected), collected.refused) == (4, ())
+
+
+def test_what_is_just_within_the_limits_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = MemoryPlace()
+    for number in range(4):
+        att(place, crowded(b"%d" % number, COUNT_LIMIT // 4))
+    assert len(collect(IMAGE.digest, place).found) == COUNT_LIMIT
+    raw = crowded(b"payload", 1)
+    for name in ("BLOB_LIMIT", "TOTAL_LIMIT"):
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, len(raw))
+            place = MemoryPlace()
+            att(place, raw)
+            assert len(collect(IMAGE.digest, place).found) == 1
+
+
+def test_manifests_of_bundles_are_counted_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = MemoryPlace()
+    raw = bundle.encode(bundle.Bundle(envelope=dsse.parse(crowded(b"x", 1), at="x"), hint=""))
+    refer(place, raw)
+    size = len(raw) + len(bundle_manifest(place))
+    monkeypatch.setattr(module, "TOTAL_LIMIT", size)
+    assert len(collect(IMAGE.digest, place).found) == 1
+    monkeypatch.setattr(module, "TOTAL_LIMIT", size - 1)
+    with pytest.raises(FloodError, match=f"over {size - 1} bytes"):
+        collect(IMAGE.digest, place)
+
+
+def test_a_bundle_that_is_listed_twice_is_one() -> None:
+    class Twice(MemoryPlace):
+        def referrers(self, subject: Digest, artifact_type: str) -> tuple[Descriptor, ...]:
+            return super().referrers(subject, artifact_type) * 2
+
+    place = Twice()
+    publish([signable(IMAGE, NAME)], SIGNER, place)
+    found = collect(IMAGE.digest, place).found
+    assert len({item.at for item in found if item.kind is Kind.BUNDLE}) == sum(
+        item.kind is Kind.BUNDLE for item in found
+    )

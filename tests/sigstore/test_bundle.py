@@ -74,6 +74,10 @@ def test_what_others_write_is_read(raw: bytes) -> None:
     assert bundle.parse(raw, at="x") == signed(p256())
 
 
+def test_a_bundle_may_have_as_many_log_entries_as_the_limit_says() -> None:
+    assert bundle.parse(material(tlogEntries=[{}] * LOG_ENTRIES_LIMIT), at="x") == signed(p256())
+
+
 def test_a_bundle_that_names_no_key_has_no_hint() -> None:
     assert bundle.parse(material(publicKey={}), at="x").hint == ""
 
@@ -95,6 +99,18 @@ def test_a_bundle_that_names_no_key_has_no_hint() -> None:
             "x: the signature of a blob (messageSignature), which says nothing of what it is",
         ),
         (changed(messageSignature={}), "x: the signature of a blob"),
+        (
+            material(timestampVerificationData=[]),
+            "x: verificationMaterial.timestampVerificationData: expected an object",
+        ),
+        (
+            material(publicKey={"hint": 7}),
+            "x: verificationMaterial.publicKey.hint: expected a text, got 7",
+        ),
+        (
+            material(more=1),
+            "expected 'publicKey', and of the rest ['publicKey', 'timestampVerificationData', '",
+        ),
         (
             changed(verificationMaterial={"certificate": {"rawBytes": "AA=="}, "tlogEntries": []}),
             "x: verificationMaterial: signed by a certificate, not by a key",

@@ -441,6 +441,47 @@ def test_that_a_place_has_the_repository_of_its_name_in_policy_json_is_told() ->
         assert not any("itself" in remark for remark in export.remarks)
 
 
+@pytest.mark.parametrize("tight", ["registry.example/acme/*", "*"])
+def test_a_repository_is_not_written_where_what_is_below_it_wants_more(tight: str) -> None:
+    """policy.json holds .../dev/evil to what stands for .../dev."""
+    made = two_roles("registry.example/acme/dev", tight)
+    with pytest.raises(PolicyError, match=r"acme/dev' is also all that is below it"):
+        containers(made, today=TODAY, reject=True)
+
+
+@pytest.mark.parametrize("more", ["registry.example/acme/*", "*", None])
+def test_that_a_repository_has_what_is_below_it_in_policy_json_is_told(more: str | None) -> None:
+    name = "registry.example/acme/dev"
+    made = two_roles(more, name) if more else policy(patterns=f'"{name}"')
+    told = f"what is below {name!r} is held to {'tight' if more else 'image'!r} there, too"
+    assert told in containers(made, today=TODAY, reject=True).remarks
+
+
+def test_what_is_below_a_repository_and_of_its_role_needs_no_word() -> None:
+    patterns = '"registry.example/acme/*", registry.example/acme/dev, registry.example/acme/dev/a'
+    export = containers(policy(patterns=patterns), today=TODAY, reject=True)
+    assert not any("below" in remark for remark in export.remarks)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("docker.io/library/acme/*", "docker.io/acme/*"),
+        ("docker.io/library/acme/vllm", "docker.io/acme/vllm:*"),
+        ("docker.io/acme.example/*", "acme.example/*"),
+        ("docker.io/acme.example/vllm", "acme.example/vllm:*"),
+        ("docker.io/localhost/vllm", "localhost/vllm:*"),
+    ],
+)
+def test_a_place_of_the_hub_is_no_other_place_to_kyverno(pattern: str, name: str) -> None:
+    """library/ stands before names alone, and what could be a registry is one."""
+    made = kyverno(policy(patterns=f'"{pattern}"'), today=TODAY, reject=True)
+    rule = yaml.safe_load(made.files["clusterpolicy.yaml"])["spec"]["rules"][0]
+    images = rule["verifyImages"][0]["imageReferences"]
+    assert name not in images
+    assert any(image.startswith(pattern) for image in images)
+
+
 def test_policy_json_has_all_hosts_of_the_hub_for_a_narrow_scope() -> None:
     export = containers(two_roles("*", "docker.io/library/python"), today=TODAY, reject=True)
     docker = document(export)["transports"]["docker"]

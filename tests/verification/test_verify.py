@@ -9,10 +9,10 @@ from builder.attest import dsse, statement
 from builder.attest.dsse import Signature
 from builder.attest.statement import Statement, Subject
 from builder.digest import Digest
-from builder.errors import ExpiredError, UnsignedError, UntrustedError
+from builder.errors import ExpiredError, IntegrityError, UnsignedError, UntrustedError
 from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
-from builder.oci import OCI_MANIFEST, Descriptor
+from builder.oci import OCI_MANIFEST, Descriptor, Index
 from builder.signatures.collect import collect
 from builder.signatures.found import Kind as SignatureKind
 from builder.signatures.place import Listed
@@ -221,3 +221,35 @@ def test_of_some_keys_those_that_signed_count() -> None:
     assert enough("image", [GONE.public, GOOD.public]).keys == (GOOD.public,)
     with pytest.raises(UntrustedError, match="image: signed by none of SHA256:"):
         enough("image", [GONE.public])
+
+
+def test_attachments_that_cannot_be_read_are_counted_where_something_is_missing() -> None:
+    for count, told in ((1, "; an attachment cannot"), (3, "; an attachment and 2 more cannot")):
+        place = MemoryPlace()
+        for number in range(count):
+            raw = b'{"no": %d}' % number
+            layer = carriers.attestation_layer(raw, "https://p")
+            place.add([_listed(carriers.attestation_tag(TARGET.digest), layer, raw)])
+        with pytest.raises(UnsignedError, match=told):
+            verify(TARGET.digest, place, keys=KNOWN, enough=any_of(KNOWN), demanded=())
+
+
+def test_a_manifest_statement_about_an_index_is_of_no_image() -> None:
+    index = Index.parse(b'{"schemaVersion":2,"manifests":[]}')
+    place = MemoryPlace()
+    place.manifests[index.digest] = index
+    manifest = Statement(
+        subjects=(Subject(name="x", digest=index.digest),),
+        predicate_type=PREDICATE_TYPES[Kind.MANIFEST],
+        predicate={"base": None, "steps": []},
+    )
+    wanted = Signable(image=index.descriptor, reference="r.test/a:t", statements=(manifest,))
+    publish([wanted], GOOD, place)
+    with pytest.raises(IntegrityError, match="a manifest statement about an index"):
+        verify(
+            index.digest,
+            place,
+            keys=KNOWN,
+            enough=any_of(KNOWN),
+            demanded=[Kind.MANIFEST],
+        )

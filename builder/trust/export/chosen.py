@@ -80,7 +80,7 @@ def hub_spellings(pattern: str, *, short: bool = True) -> tuple[str, ...]:
     if registry != DOCKER_HUB:
         return (pattern,)
     name = path.removeprefix(OFFICIAL)
-    paths = (path, name) if short and name not in {path, "*"} else (path,)
+    paths = (path, name) if short and name not in {path, "*"} and "/" not in name else (path,)
     return tuple(f"{host}/{each}" for host in sorted(HUB_ALIASES) for each in paths)
 
 

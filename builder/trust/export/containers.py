@@ -9,6 +9,7 @@ signatures is in none of these sets alone.
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 from math import comb
@@ -25,7 +26,7 @@ from builder.trust.export.chosen import (
     remarks,
     spelt_otherwise,
 )
-from builder.trust.model import Policy
+from builder.trust.model import Policy, Scope
 from builder.trust.scope import EVERYTHING, scope_of
 
 _REQUIREMENTS_LIMIT = 100
@@ -52,7 +53,7 @@ def containers(policy: Policy, *, today: date, reject: bool) -> Export:
             a place and the repository of its name are of two roles.
     """
     found = chosen(policy, today)
-    itself = tuple(_itself(policy, found))
+    itself = (*_itself(policy, found), *_below(policy, found))
     # docker.io/NAME is docker.io/library/NAME to the reader, and the place NAME/* in this file.
     scopes = {
         _scope(name): item for item in found for name in hub_spellings(item.repository, short=False)
@@ -112,6 +113,46 @@ def _itself(policy: Policy, scopes: Sequence[Chosen]) -> Iterator[str]:
                 f" the repository of that name, too, and the role {other.role!r} has that one",
                 hint="give both to one role, or verify with builder verify",
             )
+
+
+def _below(policy: Policy, scopes: Sequence[Chosen]) -> Iterator[str]:
+    """Repositories below which there may be others: ``acme`` is all of ``acme/...`` there, too.
+
+    Raises:
+        PolicyError: Those have another role, which may want more.
+    """
+    for item in scopes:
+        if item.repository.endswith("*"):
+            continue
+        other = _scope_below(policy, item.repository)
+        if other is not None and other.role == item.role.name:
+            continue
+        held = next((one for one in scopes if other and one.role.name == other.role), None)
+        if held is None or _suffices(item, held):
+            yield f"what is below {item.repository!r} is held to {item.role.name!r} there, too"
+        else:
+            raise PolicyError(
+                f"{item.role.at}: {item.repository!r} is also all that is below it in policy.json,"
+                f" and the role {held.role.name!r} has that",
+                hint=f"give {item.repository}/* to a scope of {item.role.name!r}, too, or verify"
+                " with builder verify",
+            )
+
+
+def _suffices(one: Chosen, other: Chosen) -> bool:
+    """Whether who meets the one role meets the other, too."""
+    strangers = len(set(one.keys) - set(other.keys))
+    return one.role.threshold - strangers >= other.role.threshold
+
+
+def _scope_below(policy: Policy, repository: str) -> Scope | None:
+    """The scope of what is below a repository and has none of its own."""
+    place = Reference.parse(repository)
+    known = {one for scope in policy.scopes for one in scope.repositories}
+    below = "a"
+    while any(one.startswith(f"{repository}/{below}") for one in known):
+        below += "a"
+    return scope_of(policy, replace(place, repository=f"{place.repository}/{below}"))
 
 
 def _other(*, reject: bool) -> str:

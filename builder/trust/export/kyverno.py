@@ -137,4 +137,11 @@ def _spelt(item: Chosen) -> list[str]:
         )
     hosts = hub_spellings(item.repository)
     paths = dict.fromkeys(each.partition("/")[2] for each in hosts)
-    return [*hosts] if path == "*" else [*hosts, *paths]
+    # Where a registry could be called so, a name without its host is of that one.
+    return [*hosts, *(each for each in paths if each != "*" and not _is_elsewhere(each))]
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Whether what begins with no registry is read as if it did."""
+    first, slash, _ = path.partition("/")
+    return bool(slash) and ("." in first or first == "localhost")
