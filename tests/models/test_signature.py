@@ -95,6 +95,13 @@ def test_what_is_locked_and_not_signed_is_a_finding_and_the_other_way_round_is_t
     assert found.remarks == ("2 signed and not locked: README.md, a/b",)
 
 
+def test_findings_are_in_the_order_of_their_paths() -> None:
+    pin = pin_of(FILES)
+    signature = read(model_signature({"config.json": b"other"}))
+    found = hold(replace(pin, files=pin.files[::-1]), signature)
+    assert [each.partition(":")[0] for each in found.findings] == sorted(FILES)
+
+
 def test_the_model_of_somebody_else_is_one_finding() -> None:
     assert held({"x": b"", "y": b""}).findings == (
         "none of 4 locked files is signed: it is over 2 signed files",

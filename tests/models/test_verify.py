@@ -136,12 +136,33 @@ def test_more_bytes_than_were_locked_are_wrong(root: Path, store: MemoryStore) -
 
 def test_a_second_look_reads_nothing(root: Path, store: MemoryStore) -> None:
     checked(PIN, root, store)
-    again = checked(PIN, root, store)
+    read = Counting()
+    again = checked(PIN, root, store, progress=read)
     assert again.ok
-    assert again.hashed == 0
-    full = checked(PIN, root, store, full=True)
+    assert (again.hashed, read.done) == (0, 0)
+    full = checked(PIN, root, store, full=True, progress=read)
     assert full.ok
-    assert full.hashed == TOTAL
+    assert (full.hashed, read.done) == (TOTAL, TOTAL)
+
+
+def test_nor_does_it_look_into_files_whose_tensors_were_in_order(
+    root: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked(PIN, root, store)
+    monkeypatch.delattr("builder.models.verify.judge")
+    assert checked(PIN, root, store).ok
+
+
+def test_what_is_in_the_place_of_a_directory_is_extra(tmp_path: Path, store: MemoryStore) -> None:
+    root = lay(tmp_path / "tiny", {"a": b"mine"})
+    (root / "b").symlink_to("nowhere")
+    pin = pin_of({"a/config.json": b"{}\n", "b/config.json": b"{}\n"})
+    assert told(checked(pin, root, store)) == {
+        "a": "extra",
+        "a/config.json": "missing",
+        "b": "extra",
+        "b/config.json": "missing",
+    }
 
 
 def test_a_changed_byte_is_found_also_where_the_mtime_was_set_back(

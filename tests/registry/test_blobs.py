@@ -327,6 +327,7 @@ def test_the_origin_goes_on_where_the_mirror_broke(
     hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
     assert fetch(make_client(hosts=hosts), registry) == DATA
     assert [call.headers.get("range") for call in registry.calls] == ["bytes=700-"]
+    assert len(other.calls) == 1, "nobody waits for a mirror"
 
 
 def test_who_fails_before_the_origin_is_told_with_it(
