@@ -233,6 +233,12 @@ def test_a_login_page_is_no_answer(hub: StandInHub, client: HubClient) -> None:
     )
 
 
+def test_an_answer_of_no_type_is_none(hub: StandInHub, client: HubClient) -> None:
+    hub.on("GET", "/api/.*", Reply(body=b"{}"))
+    with pytest.raises(NetworkError, match="answers with 'no type', wanted JSON"):
+        client.revision(NAME, "main")
+
+
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
 def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable: str) -> None:
     with pytest.raises(OfflineError, match=f"{variable} forbids to ask"):

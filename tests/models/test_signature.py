@@ -156,6 +156,25 @@ def _resource(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        (
+            "https://model_signing/Digests/v0.1",
+            "signatures of model_signing before 1.0 are to be made anew",
+        ),
+        (
+            "https://slsa.dev/provenance/v1",
+            "it is signed, and says nothing of the files of a model",
+        ),
+    ],
+)
+def test_a_statement_of_another_kind_says_what_it_is(kind: str, hint: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        read(signed(statement(FILES, predicateType=kind)))
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("said", "wanted"),
     [
         pytest.param(

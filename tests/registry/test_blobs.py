@@ -407,6 +407,16 @@ class TestRange:
         got = client.blob_range(repository(registry), BLOB, start=100, length=50)
         assert (got, len(registry.calls)) == (DATA[100:150], 2)
 
+    def test_a_mirror_that_breaks_is_left_for_the_origin(
+        self, make_client: MakeClient, registry: StandIn, other: StandIn
+    ) -> None:
+        other.add_blob("team/app", DATA)
+        other.on("GET", ".*", lambda call: cut_range(call, 10), forever=True)
+        hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
+        client = make_client(hosts=hosts)
+        got = client.blob_range(repository(registry), BLOB, start=100, length=50)
+        assert (got, len(other.calls), len(registry.calls)) == (DATA[100:150], 1, 1)
+
     def test_nothing_is_asked_for_nothing_and_outside_is_a_bug(
         self, client: RegistryClient, registry: StandIn
     ) -> None:
