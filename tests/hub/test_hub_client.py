@@ -147,6 +147,13 @@ def test_a_gated_model_says_where_its_conditions_are(
     assert f"{hub.endpoint}/{NAME}" in str(caught.value.hint)
 
 
+def test_a_gate_says_nothing_against_the_token(hub: StandInHub, make_client: MakeClient) -> None:
+    hub.on("GET", "/api/.*", Reply(status=401, headers={"X-Error-Code": "GatedRepo"}))
+    with pytest.raises(AuthError, match="it is gated: "):
+        make_client(HF_TOKEN="hf_good").revision(NAME, "main")
+    assert len(hub.calls) == 1
+
+
 def test_a_granted_gate_is_open(hub: StandInHub, make_client: MakeClient, commit: str) -> None:
     hub.models[NAME].gated = True
     hub.tokens["hf_good"] = {NAME}

@@ -279,7 +279,20 @@ def test_a_statement_of_another_kind_says_what_it_is(kind: str, hint: str) -> No
             id="no name",
         ),
         pytest.param(
+            _resource(digest=7),
+            "resources[0]: 'config.json': digest: expected 64 lower-case hex digits",
+            id="a number for a digest",
+        ),
+        pytest.param(
             _resource(name=SHARDS[0]), f"resources[1]: {SHARDS[0]!r} a second time", id="twice"
+        ),
+        pytest.param(
+            statement(
+                FILES,
+                predicate=predicate(FILES, serialization={"method": "files", "ignore_paths": [1]}),
+            ),
+            "serialization: ignore_paths: expected a list of texts",
+            id="a number is left out",
         ),
         pytest.param(
             statement(FILES, predicate=predicate(FILES, resources=["config.json"])),

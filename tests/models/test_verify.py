@@ -163,6 +163,21 @@ def test_what_was_in_order_is_looked_at_again_where_a_file_is_missing(
     )
 
 
+def test_a_name_in_any_script_is_told_as_it_is(root: Path, store: MemoryStore) -> None:
+    lay(root, {"ä": b"", "a\nb": b""})
+    assert told(checked(PIN, root, store)) == {"ä": "extra", r"a\nb": "extra"}
+
+
+def test_findings_are_in_the_order_of_their_files(tmp_path: Path, store: MemoryStore) -> None:
+    files = {f"{number:02}.safetensors": b"x" for number in range(20)}
+    files |= {f"{number:02}.safetensors.index.json": b"[]" for number in range(20)}
+    root = lay(tmp_path / "tiny", files)
+    said = checked(pin_of(files), root, store).tensors
+    told_of = [each.split(": ")[1] for each in said]
+    assert told_of[:20] == sorted(files)[::2]
+    assert told_of[20:] == sorted(files)[1::2]
+
+
 def test_of_half_a_model_nothing_is_remembered_as_in_order(root: Path, store: MemoryStore) -> None:
     pin = pin_of(tiny(), require=("nobody.has.it",))
     whole = (root / SHARDS[0]).read_bytes()
