@@ -57,6 +57,7 @@ def test_a_header_may_be_padded_with_blanks() -> None:
         pytest.param(raw(b'{"t": 1, "t": 2}'), "duplicate key 't'", id="twice"),
         pytest.param(raw(b"{" * 5000), "not JSON", id="nested"),
         pytest.param(raw({"__metadata__": {"a": 1}}), "no object of texts", id="metadata"),
+        pytest.param(raw({"__metadata__": ["a"]}), "no object of texts", id="metadata is a list"),
         pytest.param(raw({"t": 1}), "expected dtype, shape", id="no tensor"),
         pytest.param(raw(one(extra=1)), "expected dtype, shape", id="unknown key"),
         pytest.param(raw(one(dtype=16)), "are none", id="dtype"),

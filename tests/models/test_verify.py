@@ -373,11 +373,19 @@ def test_a_link_out_of_the_directory_is_refused_and_its_target_told(
     )
 
 
-@pytest.mark.parametrize("target", ["gone", SHARDS[0]], ids=["nothing", "itself"])
-def test_a_link_to_nothing_is_wrong(root: Path, store: MemoryStore, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        pytest.param("gone", "a link to 'gone', which is not there", id="nothing"),
+        pytest.param(SHARDS[0], "links that lead in a circle", id="itself"),
+    ],
+)
+def test_a_link_to_nothing_is_wrong(root: Path, store: MemoryStore, target: str, said: str) -> None:
     (root / SHARDS[0]).unlink()
     (root / SHARDS[0]).symlink_to(target)
-    assert told(checked(PIN, root, store)) == {SHARDS[0]: "wrong"}
+    found = checked(PIN, root, store)
+    assert told(found) == {SHARDS[0]: "wrong"}
+    assert [file.detail for file in found.files if file.detail] == [said]
 
 
 def test_a_directory_may_be_a_link_that_stays_inside(tmp_path: Path, store: MemoryStore) -> None:
