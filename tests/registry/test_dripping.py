@@ -108,6 +108,21 @@ def test_how_slow_a_blob_comes_is_looked_at_after_a_while() -> None:
     assert not slow(61 * SLOWEST)
 
 
+def test_a_blob_may_take_longer_than_what_is_read_whole() -> None:
+    now = 5.0
+    patience = Patience(lambda: now, total=100.0)
+    allowance = patience.begin("h", seconds=60.0, at="x")
+    now = 65.0
+    allowance.check(whole=True)
+    now = 105.0
+    allowance.check(whole=False)
+    with pytest.raises(NetworkError, match="x: no whole answer within 60 s"):
+        allowance.check(whole=True)
+    now = 106.0
+    with pytest.raises(NetworkError, match="x: h has taken over 100 s for its answers in all"):
+        allowance.check(whole=False)
+
+
 def test_silence_is_still_the_end_of_an_attempt(clock: Clock, make_client: MakeClient) -> None:
     with dripping([HEAD], gap=5) as server:
         hosts = {server.host: HostConfiguration(read_timeout=0.05)}
