@@ -322,6 +322,7 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param([FILE | {"type": "symlink"}], "something else", id="another type"),
         pytest.param([FILE | {"type": ["file"]}], "something else", id="types"),
         pytest.param([{"path": "a"}], "something else", id="no type"),
+        pytest.param([FILE | {"path": 7}], "something else", id="a number for a path"),
         pytest.param([FILE | {"path": "../a"}], "leaves", id="path that leaves"),
         pytest.param([FILE | {"path": "/a"}], "not a plain relative path", id="absolute"),
         pytest.param([FILE | {"path": "a//b"}], "not a plain", id="another spelling"),
