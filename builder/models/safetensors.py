@@ -49,7 +49,7 @@ def read_header(file: BinaryIO, *, size: int, at: str) -> Header:
     """
     start = file.read(8)
     length = int.from_bytes(start, "little")
-    if len(start) < 8 or length > size - 8:
+    if length > size - 8:
         raise IntegrityError(
             f"{at}: no safetensors file: {size} bytes cannot have a header of {length}"
         )

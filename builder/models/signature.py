@@ -117,7 +117,7 @@ def hold(pin: ModelPin, signature: ModelSignature) -> Held:
         elif file.digest is not None:
             findings.append(f"{file.path}: signed as {signed}, locked as {file.digest}")
     locked = {file.path for file in pin.files}
-    if not same and not any(path in locked for path in signature.files):
+    if not any(path in locked for path in signature.files):
         what = f"{len(signature.files)} signed files" if signature.files else "no signed file"
         findings = [f"none of {len(locked)} locked files is signed: it is over {what}"]
     return Held(

@@ -173,7 +173,7 @@ def _verified(
     extra = [
         CheckedFile(path=_legible(path), state=State.EXTRA)
         for path in place.paths(through=above)
-        if path not in locked and path not in above
+        if path not in locked
     ]
     good = {file.path for file in checked if file.state is State.OK}
     damaged = {f.path for f in checked if f.state not in (State.OK, State.MISSING)}

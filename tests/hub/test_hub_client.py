@@ -147,6 +147,13 @@ def test_a_gated_model_says_where_its_conditions_are(
     assert f"{hub.endpoint}/{NAME}" in str(caught.value.hint)
 
 
+def test_a_gate_says_nothing_against_the_token(hub: StandInHub, make_client: MakeClient) -> None:
+    hub.on("GET", "/api/.*", Reply(status=401, headers={"X-Error-Code": "GatedRepo"}))
+    with pytest.raises(AuthError, match="it is gated: "):
+        make_client(HF_TOKEN="hf_good").revision(NAME, "main")
+    assert len(hub.calls) == 1
+
+
 def test_a_granted_gate_is_open(hub: StandInHub, make_client: MakeClient, commit: str) -> None:
     hub.models[NAME].gated = True
     hub.tokens["hf_good"] = {NAME}
@@ -239,6 +246,12 @@ def test_a_login_page_is_no_answer(hub: StandInHub, client: HubClient) -> None:
     )
 
 
+def test_an_answer_of_no_type_is_none(hub: StandInHub, client: HubClient) -> None:
+    hub.on("GET", "/api/.*", Reply(body=b"{}"))
+    with pytest.raises(NetworkError, match="answers with 'no type', wanted JSON"):
+        client.revision(NAME, "main")
+
+
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
 def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable: str) -> None:
     with pytest.raises(OfflineError, match=f"{variable} forbids to ask"):
@@ -315,6 +328,7 @@ LFS = {"oid": "0" * 64, "size": 1, "pointerSize": 1}
         pytest.param([FILE | {"type": "symlink"}], "something else", id="another type"),
         pytest.param([FILE | {"type": ["file"]}], "something else", id="types"),
         pytest.param([{"path": "a"}], "something else", id="no type"),
+        pytest.param([FILE | {"path": 7}], "something else", id="a number for a path"),
         pytest.param([FILE | {"path": "../a"}], "leaves", id="path that leaves"),
         pytest.param([FILE | {"path": "/a"}], "not a plain relative path", id="absolute"),
         pytest.param([FILE | {"path": "a//b"}], "not a plain", id="another spelling"),

@@ -1,11 +1,13 @@
 """A large file's way to a disk, from a server that is told what to do."""
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from builder.adapters.hub_download import download
+from builder.adapters.hub_download import alone_in, download
 from builder.adapters.registry.configuration import RegistryConfiguration
 from builder.adapters.registry.request import Request
 from builder.adapters.registry.transport import Transport
@@ -58,7 +60,9 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
 
     def note_fsync(number: int) -> None:
         sync(number)
-        calls.append(str(Path(f"/proc/self/fd/{number}").readlink().relative_to(tmp_path)))
+        path = Path(f"/proc/self/fd/{number}").readlink()
+        calls.append(str(path.relative_to(tmp_path)))
+        assert path.is_dir() or path.stat().st_size == len(DATA)
 
     def note_replace(self: Path, target: Path) -> Path:
         rename(self, target)
@@ -69,3 +73,21 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(Path, "replace", note_replace)
     assert bring(file) == [""]
     assert calls == ["parts/model.part", "replace", "models"]
+
+
+def test_who_waits_for_another_download_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with alone_in(tmp_path / "w"):
+            waiting = pool.submit(entered, tmp_path / "w")
+            while not caplog.messages and not waiting.done():
+                time.sleep(0.01)
+            assert not waiting.done()
+        waiting.result()
+    assert caplog.messages == [f"{tmp_path / 'w'}: waiting for another download into it"]
+
+
+def entered(directory: Path) -> None:
+    with alone_in(directory):
+        pass

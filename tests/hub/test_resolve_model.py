@@ -11,7 +11,7 @@ from builder.digest import Digest, ObjectId
 from builder.errors import GoneError, IntegrityError, ProjectError
 from builder.lock.codec import read_models, write_pins
 from builder.lock.model import ModelFile, ModelPin
-from builder.models.shards import ShardIndex
+from builder.models.shards import ShardIndex, listed
 from builder.resolve import models
 from builder.resolve.found import Resolved
 from builder.resolve.models import resolve_model
@@ -207,6 +207,11 @@ def test_shards_are_told_in_the_order_of_their_names() -> None:
     names = [f"{number:02}.safetensors" for number in range(20)]
     weights = {f"t{name}": name for name in reversed(names)}
     assert ShardIndex(path="x", weights=weights).shards == tuple(names)
+
+
+def test_of_many_names_the_first_are_told_and_the_rest_counted() -> None:
+    assert listed(["a", "b"], most=2) == "a, b"
+    assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
 
 
 def test_weights_that_cannot_be_any_are_not_pinned(hub: StandInHub, resolve: Resolve) -> None:

@@ -158,3 +158,9 @@ def test_a_model_may_have_a_directory_of_its_own_name() -> None:
     assert published.of(pin) is published
     other = pin_of({"a.json": b"{}"}, name="tiny")
     assert published.of(other).digests == {"a.json": Digest.of(b"{}")}
+
+
+def test_of_several_models_only_what_is_below_its_name_is_of_one() -> None:
+    digests = {path: Digest.of(path.encode()) for path in ("tiny/a.json", "other/b.json", "a.json")}
+    own = Published(at="SUMS", digests=digests).of(pin_of({"a.json": b"{}"}, name="tiny"))
+    assert own.digests == {"a.json": digests["tiny/a.json"]}

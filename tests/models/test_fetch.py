@@ -531,6 +531,17 @@ def test_the_hubs_cache_is_laid_out_as_the_hubs_own_library_does(
     assert bring(pin).ok
 
 
+def test_a_link_that_a_killed_fetch_left_is_replaced(
+    server: StandInHub, bring: Fetch, tmp_path: Path
+) -> None:
+    pin = held(server, tiny())
+    scratch = tmp_path / "w/models--Team--Tiny/.builder"
+    scratch.mkdir(parents=True)
+    (scratch / "link").symlink_to("../blobs/one")
+    assert bring(pin).ok
+    assert [path.name for path in scratch.iterdir()] == ["lock"]
+
+
 def test_the_bytes_of_another_revision_in_the_hubs_cache_are_linked(
     server: StandInHub, bring: Fetch, tmp_path: Path
 ) -> None:

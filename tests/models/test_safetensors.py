@@ -41,6 +41,10 @@ def test_names_and_dtypes_are_read_whatever_the_order_of_the_data() -> None:
     )
 
 
+def test_a_tensor_may_have_64_dimensions() -> None:
+    assert read(raw(one(shape=[1] * 63 + [2]), bytes(4))).dtypes == {"t": "F16"}
+
+
 def test_a_header_may_be_padded_with_blanks() -> None:
     assert read(raw(json.dumps(one()).encode() + b"   ", bytes(4))).dtypes == {"t": "F16"}
 
@@ -57,6 +61,7 @@ def test_a_header_may_be_padded_with_blanks() -> None:
         pytest.param(raw(b'{"t": 1, "t": 2}'), "duplicate key 't'", id="twice"),
         pytest.param(raw(b"{" * 5000), "not JSON", id="nested"),
         pytest.param(raw({"__metadata__": {"a": 1}}), "no object of texts", id="metadata"),
+        pytest.param(raw({"__metadata__": ["a"]}), "no object of texts", id="metadata is a list"),
         pytest.param(raw({"t": 1}), "expected dtype, shape", id="no tensor"),
         pytest.param(raw(one(extra=1)), "expected dtype, shape", id="unknown key"),
         pytest.param(raw(one(dtype=16)), "are none", id="dtype"),
@@ -65,8 +70,15 @@ def test_a_header_may_be_padded_with_blanks() -> None:
         pytest.param(raw(one(shape=[True])), "are none", id="bool"),
         pytest.param(raw(one(shape=[1 << 63])), "are none", id="over 63 bits"),
         pytest.param(raw(one(shape=[1] * 65)), "are none", id="65 dimensions"),
+        pytest.param(raw(one(shape=2)), "are none", id="a number for a shape"),
+        pytest.param(raw(one(shape={})), "are none", id="an object for a shape"),
         pytest.param(raw(one(data_offsets=[0])), "are none", id="one offset"),
         pytest.param(raw(one(data_offsets=[4, 0])), "does not take", id="backwards"),
+        pytest.param(
+            raw(one() | {"u": one(dtype="X9", data_offsets=[4, 0])["t"]}),
+            r"X9 of shape \[2\] does not take the bytes 4 to 0",
+            id="backwards, of a size that nobody knows",
+        ),
         pytest.param(raw(one(shape=[3])), r"F16 of shape \[3\] does not take", id="shape"),
         pytest.param(raw(one(), bytes(3)), "speaks of 4 bytes, 3 follow", id="cut"),
         pytest.param(raw(one(), bytes(5)), "speaks of 4 bytes, 5 follow", id="more"),

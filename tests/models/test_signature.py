@@ -95,6 +95,13 @@ def test_what_is_locked_and_not_signed_is_a_finding_and_the_other_way_round_is_t
     assert found.remarks == ("2 signed and not locked: README.md, a/b",)
 
 
+def test_findings_are_in_the_order_of_their_paths() -> None:
+    pin = pin_of(FILES)
+    signature = read(model_signature({"config.json": b"other"}))
+    found = hold(replace(pin, files=pin.files[::-1]), signature)
+    assert [each.partition(":")[0] for each in found.findings] == sorted(FILES)
+
+
 def test_the_model_of_somebody_else_is_one_finding() -> None:
     assert held({"x": b"", "y": b""}).findings == (
         "none of 4 locked files is signed: it is over 2 signed files",
@@ -146,6 +153,25 @@ def _resource(**fields: Any) -> dict[str, Any]:
     first, *rest = resources(FILES)
     changed = [first | fields, *rest]
     return statement(FILES, predicate=predicate(FILES, resources=changed))
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        (
+            "https://model_signing/Digests/v0.1",
+            "signatures of model_signing before 1.0 are to be made anew",
+        ),
+        (
+            "https://slsa.dev/provenance/v1",
+            "it is signed, and says nothing of the files of a model",
+        ),
+    ],
+)
+def test_a_statement_of_another_kind_says_what_it_is(kind: str, hint: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        read(signed(statement(FILES, predicateType=kind)))
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(
@@ -253,7 +279,20 @@ def _resource(**fields: Any) -> dict[str, Any]:
             id="no name",
         ),
         pytest.param(
+            _resource(digest=7),
+            "resources[0]: 'config.json': digest: expected 64 lower-case hex digits",
+            id="a number for a digest",
+        ),
+        pytest.param(
             _resource(name=SHARDS[0]), f"resources[1]: {SHARDS[0]!r} a second time", id="twice"
+        ),
+        pytest.param(
+            statement(
+                FILES,
+                predicate=predicate(FILES, serialization={"method": "files", "ignore_paths": [1]}),
+            ),
+            "serialization: ignore_paths: expected a list of texts",
+            id="a number is left out",
         ),
         pytest.param(
             statement(FILES, predicate=predicate(FILES, resources=["config.json"])),

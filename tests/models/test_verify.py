@@ -136,12 +136,68 @@ def test_more_bytes_than_were_locked_are_wrong(root: Path, store: MemoryStore) -
 
 def test_a_second_look_reads_nothing(root: Path, store: MemoryStore) -> None:
     checked(PIN, root, store)
-    again = checked(PIN, root, store)
+    read = Counting()
+    again = checked(PIN, root, store, progress=read)
     assert again.ok
-    assert again.hashed == 0
-    full = checked(PIN, root, store, full=True)
+    assert (again.hashed, read.done) == (0, 0)
+    full = checked(PIN, root, store, full=True, progress=read)
     assert full.ok
-    assert full.hashed == TOTAL
+    assert (full.hashed, read.done) == (TOTAL, TOTAL)
+
+
+def test_nor_does_it_look_into_files_whose_tensors_were_in_order(
+    root: Path, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked(PIN, root, store)
+    monkeypatch.delattr("builder.models.verify.judge")
+    assert checked(PIN, root, store).ok
+
+
+def test_what_was_in_order_is_looked_at_again_where_a_file_is_missing(
+    root: Path, store: MemoryStore
+) -> None:
+    checked(PIN, root, store)
+    (root / SHARDS[0]).unlink()
+    assert checked(PIN, root, store).tensors == (
+        f"tiny: model.safetensors.index.json names 2 files, 1 of them are missing: {SHARDS[0]}",
+    )
+
+
+def test_a_name_in_any_script_is_told_as_it_is(root: Path, store: MemoryStore) -> None:
+    lay(root, {"ä": b"", "a\nb": b""})
+    assert told(checked(PIN, root, store)) == {"ä": "extra", r"a\nb": "extra"}
+
+
+def test_findings_are_in_the_order_of_their_files(tmp_path: Path, store: MemoryStore) -> None:
+    files = {f"{number:02}.safetensors": b"x" for number in range(20)}
+    files |= {f"{number:02}.safetensors.index.json": b"[]" for number in range(20)}
+    root = lay(tmp_path / "tiny", files)
+    said = checked(pin_of(files), root, store).tensors
+    told_of = [each.split(": ")[1] for each in said]
+    assert told_of[:20] == sorted(files)[::2]
+    assert told_of[20:] == sorted(files)[1::2]
+
+
+def test_of_half_a_model_nothing_is_remembered_as_in_order(root: Path, store: MemoryStore) -> None:
+    pin = pin_of(tiny(), require=("nobody.has.it",))
+    whole = (root / SHARDS[0]).read_bytes()
+    (root / SHARDS[0]).write_bytes(whole[:-1] + b"X")
+    assert checked(pin, root, store).tensors == ()
+    (root / SHARDS[0]).write_bytes(whole)
+    (said,) = checked(pin, root, store).tensors
+    assert "it lacks nobody.has.it, which the pin requires" in said
+
+
+def test_what_is_in_the_place_of_a_directory_is_extra(tmp_path: Path, store: MemoryStore) -> None:
+    root = lay(tmp_path / "tiny", {"a": b"mine"})
+    (root / "b").symlink_to("nowhere")
+    pin = pin_of({"a/config.json": b"{}\n", "b/config.json": b"{}\n"})
+    assert list(told(checked(pin, root, store)).items()) == [
+        ("a", "extra"),
+        ("a/config.json", "missing"),
+        ("b", "extra"),
+        ("b/config.json", "missing"),
+    ]
 
 
 def test_a_changed_byte_is_found_also_where_the_mtime_was_set_back(
@@ -317,11 +373,19 @@ def test_a_link_out_of_the_directory_is_refused_and_its_target_told(
     )
 
 
-@pytest.mark.parametrize("target", ["gone", SHARDS[0]], ids=["nothing", "itself"])
-def test_a_link_to_nothing_is_wrong(root: Path, store: MemoryStore, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        pytest.param("gone", "a link to 'gone', which is not there", id="nothing"),
+        pytest.param(SHARDS[0], "links that lead in a circle", id="itself"),
+    ],
+)
+def test_a_link_to_nothing_is_wrong(root: Path, store: MemoryStore, target: str, said: str) -> None:
     (root / SHARDS[0]).unlink()
     (root / SHARDS[0]).symlink_to(target)
-    assert told(checked(PIN, root, store)) == {SHARDS[0]: "wrong"}
+    found = checked(PIN, root, store)
+    assert told(found) == {SHARDS[0]: "wrong"}
+    assert [file.detail for file in found.files if file.detail] == [said]
 
 
 def test_a_directory_may_be_a_link_that_stays_inside(tmp_path: Path, store: MemoryStore) -> None:

@@ -327,6 +327,7 @@ def test_the_origin_goes_on_where_the_mirror_broke(
     hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
     assert fetch(make_client(hosts=hosts), registry) == DATA
     assert [call.headers.get("range") for call in registry.calls] == ["bytes=700-"]
+    assert len(other.calls) == 1, "nobody waits for a mirror"
 
 
 def test_who_fails_before_the_origin_is_told_with_it(
@@ -387,6 +388,15 @@ class TestRange:
             " ignores ranges, and 104857600 bytes stand before this one (limit 67108864)"
         )
 
+    def test_a_server_that_knows_ranges_is_asked_for_one_far_away(
+        self, client: RegistryClient, registry: StandIn
+    ) -> None:
+        far = Descriptor(media_type="x", digest=BLOB.digest, size=1 << 30)
+        headers = {"Content-Range": "bytes 104857600-104857649/1073741824"}
+        registry.on("GET", ".*", Reply(status=206, headers=headers, body=DATA[:50]))
+        got = client.blob_range(repository(registry), far, start=100 << 20, length=50)
+        assert got == DATA[:50]
+
     def test_another_part_than_asked_for_is_refused(
         self, client: RegistryClient, registry: StandIn
     ) -> None:
@@ -405,6 +415,24 @@ class TestRange:
         registry.on("GET", ".*", lambda call: cut_range(call, 10))
         got = client.blob_range(repository(registry), BLOB, start=100, length=50)
         assert (got, len(registry.calls)) == (DATA[100:150], 2)
+
+    def test_a_part_that_breaks_for_ever_is_given_up(
+        self, client: RegistryClient, registry: StandIn, clock: Clock
+    ) -> None:
+        registry.on("GET", ".*", lambda call: cut_range(call, 10), forever=True)
+        with pytest.raises(NetworkError, match="the connection ended 40 bytes too early"):
+            client.blob_range(repository(registry), BLOB, start=100, length=50)
+        assert (len(registry.calls), clock.naps) == (4, [0.5, 1.0, 2.0])
+
+    def test_a_mirror_that_breaks_is_left_for_the_origin(
+        self, make_client: MakeClient, registry: StandIn, other: StandIn
+    ) -> None:
+        other.add_blob("team/app", DATA)
+        other.on("GET", ".*", lambda call: cut_range(call, 10), forever=True)
+        hosts = {registry.host: HostConfiguration(mirrors=(other.host,))}
+        client = make_client(hosts=hosts)
+        got = client.blob_range(repository(registry), BLOB, start=100, length=50)
+        assert (got, len(other.calls), len(registry.calls)) == (DATA[100:150], 1, 1)
 
     def test_nothing_is_asked_for_nothing_and_outside_is_a_bug(
         self, client: RegistryClient, registry: StandIn

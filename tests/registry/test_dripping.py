@@ -7,7 +7,7 @@ import pytest
 
 from builder.adapters.registry.client import RegistryClient
 from builder.adapters.registry.configuration import HostConfiguration, RegistryConfiguration
-from builder.adapters.registry.patience import SLOWEST
+from builder.adapters.registry.patience import SLOWEST, Patience
 from builder.digest import Digest
 from builder.errors import AuthError, NetworkError
 from builder.oci import OCI_MANIFEST, Descriptor
@@ -96,6 +96,31 @@ def test_a_blob_may_take_long_and_not_for_ever(size: int) -> None:
             assert b"Range: bytes=" in server.asked[1]
             assert len(server.asked) == 2
         client.close()
+
+
+def test_how_slow_a_blob_comes_is_looked_at_after_a_while() -> None:
+    now = 5.0
+    slow = Patience(lambda: now, total=None).begin("h", seconds=60.0, at="x").slow()
+    now = 65.0
+    assert not slow(0)
+    now = 66.0
+    assert slow(61 * SLOWEST - 1)
+    assert not slow(61 * SLOWEST)
+
+
+def test_a_blob_may_take_longer_than_what_is_read_whole() -> None:
+    now = 5.0
+    patience = Patience(lambda: now, total=100.0)
+    allowance = patience.begin("h", seconds=60.0, at="x")
+    now = 65.0
+    allowance.check(whole=True)
+    now = 105.0
+    allowance.check(whole=False)
+    with pytest.raises(NetworkError, match="x: no whole answer within 60 s"):
+        allowance.check(whole=True)
+    now = 106.0
+    with pytest.raises(NetworkError, match="x: h has taken over 100 s for its answers in all"):
+        allowance.check(whole=False)
 
 
 def test_silence_is_still_the_end_of_an_attempt(clock: Clock, make_client: MakeClient) -> None:
