@@ -211,7 +211,7 @@ class HubClient:
         if self._settings.offline is not None:
             raise OfflineError(
                 f"{what}: {self._settings.offline} forbids to ask {shown(url)}",
-                hint="run it once without",
+                hint=f"run it once without {self._settings.offline}",
             )
 
     def _fetched(

@@ -10,7 +10,7 @@ import click
 from builder import notes
 from builder.build_record import Build
 from builder.cli import show, unchanged
-from builder.cli.key_options import NOTATION
+from builder.cli.key_options import ALLOW_PLAINTEXT, NOTATION
 from builder.cli.settings import NamedPath
 from builder.cli.site import VARIANTS, Site, project_command
 from builder.digest import Digest
@@ -33,6 +33,7 @@ from builder.world import World
     click.option("--locked", is_flag=True, help="Fail unless the result is the accepted one."),
     click.option("--push", metavar="REF", help="Publish to a registry, too."),
     click.option("--sign", "key", metavar="KEY", help="Sign what is pushed or written, too."),
+    ALLOW_PLAINTEXT,
     NOTATION,
     click.option("--load", "into_engine", is_flag=True, help="Load into the Docker Engine, too."),
     click.option(
@@ -50,6 +51,7 @@ def command(
     locked: bool,
     push: str | None,
     key: str | None,
+    allow_plaintext: bool,
     notation: Path | None,
     into_engine: bool,
     out: Path | None,
@@ -63,7 +65,7 @@ def command(
         raise UsageError("--push takes one variant", hint="push them one after the other")
     target = None if push is None else Reference.parse(push, at="--push")
     plain = not (check or strict or locked or target or into_engine or out or site.asked)
-    sign = _signing(site, key, notation, push=push, out=out)
+    sign = _signing(site, key, notation, push=push, out=out, allow_plaintext=allow_plaintext)
     made: list[Build] = []
     with site.at_work(*variants) as world, show.one_by_one(site.settings, "images") as tell:
         for name in variants:
@@ -88,12 +90,17 @@ def command(
 
 
 def _signing(
-    site: Site, key: str | None, notation: Path | None, *, push: str | None, out: Path | None
+    site: Site,
+    key: str | None,
+    notation: Path | None,
+    *,
+    push: str | None,
+    out: Path | None,
+    allow_plaintext: bool,
 ) -> Callable[[Build, World], None] | None:
     """Signs a build wherever it went. The key is opened now: a wrong password is known at once."""
     if key is None:
-        if notation is not None:
-            raise UsageError("--notation signs, too", hint="add --sign KEY, the certificate's key")
+        _refuse_without_key(notation, allow_plaintext=allow_plaintext)
         return None
     from builder.cli.layout_reference import LayoutReference
     from builder.cli.places import layout_spot, spot_of
@@ -108,7 +115,7 @@ def _signing(
             "--sign has no place for the public half that exec: wants",
             hint="leave it out, then: builder sign VARIANT REF --key exec:COMMAND --public FILE",
         )
-    signer = image_signer(site, key, notation=notation)
+    signer = image_signer(site, key, allow_plaintext=allow_plaintext, notation=notation)
 
     def sign(built: Build, world: World) -> None:
         spots = [] if push is None else [spot_of(push, world=world, at="--push")]
@@ -119,6 +126,14 @@ def _signing(
             click.echo(signer.sign(built.image.digest, spot).text(), err=True)
 
     return sign
+
+
+def _refuse_without_key(notation: Path | None, *, allow_plaintext: bool) -> None:
+    """Refuse options of ``--sign`` where it is not there."""
+    if notation is not None:
+        raise UsageError("--notation signs, too", hint="add --sign KEY, the certificate's key")
+    if allow_plaintext:
+        raise UsageError("--allow-plaintext is for --sign", hint="add --sign KEY, or leave it out")
 
 
 def _may_be_remembered(project: Project, made: Sequence[Build]) -> bool:

@@ -68,7 +68,10 @@ def rotate(settings: Settings, name: str, to: str | None, kind: str, allow_plain
     directory = directory_of(settings)
     directory.check_no_successor(name)
     successor = directory.free_name(name) if to is None else to
-    directory.check_free(successor, force=False)
+    if directory.has(successor):
+        raise UsageError(
+            f"there is a key {successor!r} in {directory.path}", hint="--to takes another name"
+        )
     private, public = make(settings, successor, kind, allow_plaintext=allow_plaintext)
     old, new = directory.succeed(name, successor, private, public)
     revoked = old.state is KeyState.REVOKED

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from builder.cli import show
-from builder.cli.key_options import PUBLIC
+from builder.cli.key_options import ALLOW_PLAINTEXT, PUBLIC
 from builder.cli.settings import Settings, command_with_settings, shared_options
 from builder.cli.site import Site
 from builder.cli.trust_policy import holding, latest
@@ -36,6 +36,7 @@ _NEXT = f"next: commit {FILE} and {FILE}{SIGNATURES}, then on each machine: buil
 @click.command("sign")
 @click.option("--key", required=True, metavar="KEY", help="As builder sign takes it.")
 @PUBLIC
+@ALLOW_PLAINTEXT
 @click.option(
     "--waiver",
     "waivers",
@@ -45,7 +46,13 @@ _NEXT = f"next: commit {FILE} and {FILE}{SIGNATURES}, then on each machine: buil
 )
 @shared_options
 @command_with_settings
-def sign(settings: Settings, key: str, public: Path | None, waivers: tuple[str, ...]) -> None:
+def sign(
+    settings: Settings,
+    key: str,
+    public: Path | None,
+    allow_plaintext: bool,
+    waivers: tuple[str, ...],
+) -> None:
     """Sign the policy, or waivers.
 
     What is signed is what is there now. Signing again adds nothing.
@@ -53,7 +60,7 @@ def sign(settings: Settings, key: str, public: Path | None, waivers: tuple[str, 
     from builder.cli.keyring import keyring_of
 
     site = Site(settings)
-    signer = keyring_of(settings).signer(key, public=public)
+    signer = keyring_of(settings, allow_plaintext=allow_plaintext).signer(key, public=public)
     if waivers:
         _sign_waivers(site, signer, waivers)
     else:

@@ -230,7 +230,10 @@ def test_a_rotation_makes_a_successor_and_says_what_to_do(builder: Builder) -> N
     )
     named = builder("key", "rotate", "release-2", "--to", "ci", plain)
     assert "sign with both, release-2 and ci" in named.out
-    assert builder("key", "rotate", "ci", "--to", "release", plain).status == 2
+    taken = builder("key", "rotate", "ci", "--to", "release", plain)
+    assert (taken.status, "there is a key 'release' in " in taken.err) == (2, True)
+    assert taken.err.endswith("\n  hint: --to takes another name\n"), "there is no --force"
+    assert builder("key", "rotate", "ci", "--to", "a/b", plain).status == 2
 
 
 def test_a_revocation_says_what_to_do_and_stays(builder: Builder) -> None:

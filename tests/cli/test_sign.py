@@ -55,6 +55,25 @@ def test_what_is_signed_is_verified(builder: Builder, layout: Path, key: Path) -
     assert ran.json["remarks"] == []
 
 
+def test_a_key_without_a_password_is_taken_by_build_where_that_is_said(
+    builder: Builder, layout: Path, key: Path, tmp_path: Path
+) -> None:
+    """The refusal names an option, and the command has it."""
+    build = ("build", "hello", "--out", tmp_path / "signed", "--sign", key)
+    ran = builder(*build)
+    assert (ran.status, ran.out) == (5, "")
+    assert "; --allow-plaintext takes it as it is\n" in ran.err
+    assert not (tmp_path / "signed").exists()
+    assert builder(*build, "--allow-plaintext").status == 0
+    place = f"oci:{tmp_path / 'signed'}"
+    assert builder("verify", place, "--key", key.with_suffix(".pub")).status == 0
+    ran = builder("build", "hello", "--allow-plaintext")
+    assert ran.status == 2
+    assert ran.err == (
+        "builder: error: --allow-plaintext is for --sign\n  hint: add --sign KEY, or leave it out\n"
+    )
+
+
 def test_to_sign_again_adds_nothing(builder: Builder, layout: Path, key: Path) -> None:
     signed(builder, layout, key)
     before = tree(layout)

@@ -80,6 +80,21 @@ def test_a_policy_is_begun_signed_and_accepted(
     assert tree(project) == before
 
 
+def test_a_policy_is_signed_by_a_key_without_a_password_where_that_is_said(
+    project: Path, builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal names an option, and the command has it."""
+    monkeypatch.setenv("BUILDER_KEYS", str(tmp_path / "keys"))
+    assert builder("key", "generate", "release", "--allow-plaintext").status == 0
+    made = builder("trust", "new", "--key", "release", "--repository", "registry.example/a")
+    assert made.status == 0
+    ran = builder("trust", "sign", "--key", "release")
+    assert (ran.status, "; --allow-plaintext takes it as it is\n" in ran.err) == (5, True)
+    assert not (project / BESIDE).exists()
+    ran = builder("trust", "sign", "--key", "release", "--allow-plaintext")
+    assert (ran.status, ran.out) == (0, f"{BESIDE}: version 1 is signed by 1 of 1 root keys\n")
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_option_of_another_format_is_told(
     form: str, project: Path, builder: Builder, tmp_path: Path

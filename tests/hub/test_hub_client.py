@@ -254,8 +254,9 @@ def test_an_answer_of_no_type_is_none(hub: StandInHub, client: HubClient) -> Non
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
 def test_offline_asks_nothing(hub: StandInHub, make_client: MakeClient, variable: str) -> None:
-    with pytest.raises(OfflineError, match=f"{variable} forbids to ask"):
+    with pytest.raises(OfflineError, match=f"{variable} forbids to ask") as caught:
         make_client(**{variable: "yes"}).revision(NAME, "main")
+    assert caught.value.hint == f"run it once without {variable}"
     assert hub.calls == []
 
 

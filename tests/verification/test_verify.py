@@ -13,15 +13,13 @@ from builder.errors import ExpiredError, IntegrityError, UnsignedError, Untruste
 from builder.keys.counted import Counted
 from builder.keys.public import PublicKey
 from builder.oci import OCI_MANIFEST, Descriptor, Index
-from builder.signatures.collect import collect
-from builder.signatures.found import Kind as SignatureKind
 from builder.signatures.place import Listed
 from builder.signatures.publish import SIGNED, Signable, publish
 from builder.sigstore import carriers
 from builder.sigstore.listing import Form
 from builder.statements import PREDICATE_TYPES, Kind
 from builder.verification.verify import any_of, verify
-from builder.verification.vouched import Vouched, by_repository, examine
+from builder.verification.vouched import Vouched, by_repository
 from tests.signatures.memory_place import MemoryPlace
 from tests.signers import MemorySigner, p256
 
@@ -112,21 +110,6 @@ def test_keys_that_sign_one_image_of_a_repository_add_up(mine: str, yours: str) 
     named(place, STOLEN, yours)
     found = verify(TARGET.digest, place, keys=KNOWN, enough=both, demanded=())
     assert {*found.claims["image"].keys} == {GOOD.public, STOLEN.public}
-
-
-@pytest.mark.parametrize("hidden", [SignatureKind.SIMPLE_SIGNING, SignatureKind.BUNDLE])
-def test_keys_that_sign_in_different_forms_add_up(hidden: SignatureKind) -> None:
-    """What one key signed as cosign 2 does, and another as cosign 3 does."""
-    place, mine = MemoryPlace(), MemoryPlace()
-    named(mine, GOOD, "r.test/a/b:1")
-    named(place, STOLEN, "r.test/a/b:1")
-    one, other = (
-        [item for item in collect(TARGET.digest, each).found if (item.kind is hidden) == of_hidden]
-        for each, of_hidden in ((mine, False), (place, True))
-    )
-    vouched = examine([*one, *other], KNOWN).vouched
-    (together,) = by_repository(TARGET.digest, vouched)
-    assert {*together.keys} == {GOOD.public, STOLEN.public}
 
 
 @pytest.mark.parametrize(

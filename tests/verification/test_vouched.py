@@ -13,10 +13,14 @@ from builder.attest import dsse, statement
 from builder.attest.dsse import Envelope
 from builder.attest.statement import Statement, Subject
 from builder.digest import Digest
+from builder.oci import OCI_MANIFEST, Descriptor
+from builder.signatures.collect import collect
 from builder.signatures.found import Found, Kind
+from builder.signatures.publish import Signable, publish
 from builder.sigstore import simple_signing
 from builder.sigstore.simple_signing import SimpleSigning
-from builder.verification.vouched import examine
+from builder.verification.vouched import by_repository, examine
+from tests.signatures.memory_place import MemoryPlace
 from tests.signers import MemorySigner, ed, p256
 
 IMAGE, OTHER = Digest.of(b"image"), Digest.of(b"other")
@@ -142,3 +146,21 @@ def test_the_older_form_vouches_for_the_image_alone() -> None:
         assert len(examined.vouched) == count
         assert [item.predicate_type for item in examined.vouched] == [None] * count
         assert len(examined.doubtful) == 1 - count
+
+
+@pytest.mark.parametrize("older", [True, False], ids=["mine is the older form", "yours is"])
+def test_keys_that_sign_the_image_in_different_forms_add_up(older: bool) -> None:
+    """What one key signed as cosign 2 does, and another as cosign 3 does."""
+    mine, yours = MemoryPlace(), MemoryPlace()
+    target = Descriptor(media_type=OCI_MANIFEST, digest=IMAGE, size=5)
+    for place, signer in ((mine, ME), (yours, YOU)):
+        publish([Signable(image=target, reference="r.test/a/b:1")], signer, place)
+    signatures = [
+        item
+        for place, wanted in ((mine, older), (yours, not older))
+        for item in collect(IMAGE, place).found
+        if (item.kind is Kind.SIMPLE_SIGNING) == wanted
+    ]
+    assert len(signatures) == 2
+    (together,) = by_repository(IMAGE, examine(signatures, [ME.public, YOU.public]).vouched)
+    assert {*together.keys} == {ME.public, YOU.public}

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from builder import canonical, durable
-from builder.adapters.keys.files import staged, write_whole
+from builder.adapters.keys.files import read_regular, staged, write_whole
 from builder.errors import EnvironmentFault, IntegrityError, PolicyError, UsageError
 from builder.keys.public import KEY_LIMIT, PublicKey, read_public_key
 from builder.value import value
@@ -259,15 +259,12 @@ class KeyDirectory:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(KEY_LIMIT + 1)
+        return read_regular(path)[0]
     except FileNotFoundError as error:
         raise IntegrityError(
             f"{path}: the public half is missing",
             hint="builder key import makes it anew, from the .key",
         ) from error
-    except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _noted(name: str, public: PublicKey, path: Path) -> KeptKey:

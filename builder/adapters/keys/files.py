@@ -23,23 +23,37 @@ def read_private_file(path: Path, *, encrypted: Callable[[bytes], bool]) -> byte
         IntegrityError: It is no regular file, or too large.
     """
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data, mode = read_regular(path)
     except FileNotFoundError as error:
         raise UsageError(f"no file {str(path)!r}", hint="builder key list shows names") from error
-    except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
-    mode = os.fstat(number).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(number)
-        raise IntegrityError(f"{path}: expected a file, got something else")
-    with os.fdopen(number, "rb") as file:
-        data = file.read(KEY_LIMIT + 1)
     if mode & 0o077:
         told = f"{path}: others can read it (mode {stat.S_IMODE(mode):04o})"
         if not encrypted(data):
             raise PolicyError(f"{told}, and it is not encrypted", hint=f"chmod 600 {path}")
         _log.warning("%s; chmod 600 %s", told, path)
     return data
+
+
+def read_regular(path: Path) -> tuple[bytes, int]:
+    """The start of a file, of at most a byte more than a key may have, and its mode. A pipe is not
+    waited for.
+
+    Raises:
+        FileNotFoundError: There is nothing.
+        IntegrityError: It is no regular file.
+        EnvironmentFault: It cannot be read.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as file:
+            mode = os.fstat(number).st_mode
+            if not stat.S_ISREG(mode):
+                raise IntegrityError(f"{path}: expected a file, got something else")
+            return file.read(KEY_LIMIT + 1), mode
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def write_whole(path: Path, data: bytes, *, mode: int, force: bool) -> None:

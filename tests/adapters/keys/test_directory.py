@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,20 @@ def test_a_missing_public_half_is_said(keys: KeyDirectory) -> None:
     (keys.path / "release.pub").unlink()
     with pytest.raises(IntegrityError, match="the public half is missing"):
         keys.entry("release")
+
+
+@pytest.mark.parametrize("end", ["pub", "json"])
+@pytest.mark.parametrize("other", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_waited_for(
+    keys: KeyDirectory, end: str, other: Callable[[Path], None]
+) -> None:
+    keys.put("release", b"x", P256.public, force=False)
+    path = keys.path / f"release.{end}"
+    path.unlink(missing_ok=True)
+    other(path)
+    with pytest.raises(IntegrityError) as caught:
+        keys.entry("release")
+    assert caught.value.message == f"{path}: expected a file, got something else"
 
 
 def test_where_the_directory_is() -> None:
