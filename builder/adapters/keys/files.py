@@ -45,10 +45,11 @@ def read_regular(path: Path) -> tuple[bytes, int]:
     """
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        mode = os.fstat(number).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(number)
+            raise IntegrityError(f"{path}: expected a file, got something else")
         with os.fdopen(number, "rb") as file:
-            mode = os.fstat(number).st_mode
-            if not stat.S_ISREG(mode):
-                raise IntegrityError(f"{path}: expected a file, got something else")
             return file.read(KEY_LIMIT + 1), mode
     except FileNotFoundError:
         raise
