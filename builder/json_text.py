@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 DEPTH_LIMIT = 100
-"""Arrays and objects within each other. An image's config has 3, a statement of ours 8."""
+"""Arrays and objects within each other. An image's config has 3, a statement of the demo 10."""
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A text, also one that does not end: looking for an end again from each quote in it would take

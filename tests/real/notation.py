@@ -34,14 +34,13 @@ from tests.real.debian_tool import LATEST, debian_tool
 from tests.real.signatures import (
     BORROWED,
     INDEX,
-    MODES,
     OTHER,
     SIGNED,
     TAMPERED,
     UNSIGNED,
     Forger,
     push_all,
-    registry_of,
+    registries,
     takes,
 )
 from tests.registry.images import tiny_image
@@ -138,12 +137,7 @@ def prove(claims: Claims) -> None:
     with TemporaryDirectory(prefix="builder-notation-") as name, ExitStack() as stack:
         scratch = Path(name)
         tool = Notation(program=program, scratch=scratch, now=datetime.now(UTC))
-        for mode in MODES:
-            try:
-                host = stack.enter_context(registry_of(mode, scratch))
-            except CommandError as error:
-                claims.not_run(f"notation in a registry: {mode}", error.said or str(error))
-                continue
+        for mode, host in registries(claims, "notation", scratch, stack):
             client = stack.enter_context(RegistryClient(RegistryConfiguration()))
             there = place(client, Reference.parse(f"{host}/team/app:t"))
             _cells(claims, mode, tool, there)

@@ -56,7 +56,7 @@ _ASIDE = {
     "unsound": with_config_of(tiny_image(b"another"), tiny_image(b"a layer")),
 }
 _OF_OTHERS = "API of go-containerregistry"
-MODES = ("tag", "API", _OF_OTHERS)
+_MODES = ("tag", "API", _OF_OTHERS)
 """Debian's registry, without the referrers API; one with it: our stand-in; another with it."""
 INDEX = index_of((SIGNED.manifest, "linux", "amd64"), (OTHER.manifest, "linux", "arm64"))
 
@@ -99,12 +99,7 @@ def prove(claims: Claims) -> None:
     with TemporaryDirectory(prefix="builder-signatures-") as name, ExitStack() as stack:
         scratch = Path(name)
         found = tools(claims, scratch)
-        for mode in MODES:
-            try:
-                host = stack.enter_context(registry_of(mode, scratch))
-            except CommandError as error:
-                claims.not_run(f"signatures in a registry: {mode}", error.said or str(error))
-                continue
+        for mode, host in registries(claims, "signatures", scratch, stack):
             client = stack.enter_context(RegistryClient(RegistryConfiguration()))
             for kind, make in SIGNERS.items():
                 repository = Reference.parse(f"{host}/team/{kind}:t")
@@ -120,9 +115,23 @@ def prove(claims: Claims) -> None:
                 _carried(claims, found, host, scratch)
 
 
+def registries(
+    claims: Claims, what: str, scratch: Path, stack: ExitStack
+) -> Iterator[tuple[str, str]]:
+    """Each mode that there is, with the host of a registry that runs as long as the stack; one that
+    cannot be had is a claim that was not run."""
+    for mode in _MODES:
+        try:
+            host = stack.enter_context(_registry_of(mode, scratch))
+        except CommandError as error:
+            claims.not_run(f"{what} in a registry: {mode}", error.said or str(error))
+            continue
+        yield mode, host
+
+
 @contextmanager
-def registry_of(mode: str, scratch: Path) -> Iterator[str]:
-    """The host of one of :data:`MODES`.
+def _registry_of(mode: str, scratch: Path) -> Iterator[str]:
+    """The host of one of :data:`_MODES`.
 
     Raises:
         CommandError: It cannot be had.

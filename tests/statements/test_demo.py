@@ -19,6 +19,7 @@ from builder.statements import Kind
 from tests.commands import ROOT, clean_environment
 from tests.docs.pages import copy_project
 from tests.plugins.golden import Golden
+from tests.test_json_text import depth
 
 pytestmark = pytest.mark.requires("git")
 
@@ -64,6 +65,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]
     run(project, place / "home", "build", "demo")
     yield project, place / "home"
     shutil.rmtree(place)
+
+
+def test_they_are_nowhere_near_as_deep_as_what_is_read(demo: tuple[Path, Path]) -> None:
+    """The number is that of DEPTH_LIMIT's docstring."""
+    assert max(depth(json.loads(text)) for text in said(*demo).values()) == 10
 
 
 def test_the_demo_says_what_it_said_before(demo: tuple[Path, Path], golden: Golden) -> None:
